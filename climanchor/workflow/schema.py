@@ -33,7 +33,7 @@ class Described(Section):
 
     title: str = Field(min_length=1)
     description: str = ""
-    references: list[str] = []
+    references: list[str] = Field(default_factory=list)
     figures: Figures = Figures()
 
 
@@ -46,7 +46,7 @@ class ClimateRecipe(Described):
     variable: Variable = Variable()
     datasets: Datasets
     prepare: Prepare = Prepare()
-    gammas: Gammas = [1.0, 5.0, 100.0]
+    gammas: Gammas = Field(default_factory=lambda: [1.0, 5.0, 100.0])
     samples_per_model: int | None = Field(default=500, ge=2)
     seed: int = Field(default=0, ge=0)
     selection: SelectionSettings | None = None
@@ -74,7 +74,7 @@ class ExperimentRecipe(Described):
     """Another experiment of the paper: its name and the parameters of its function."""
 
     experiment: str
-    parameters: dict[str, Any] = {}
+    parameters: dict[str, Any] = Field(default_factory=dict)
 
 
 def _no_nan(values: list[float]) -> list[float]:
@@ -96,9 +96,7 @@ def _check_source(recipe: ClimateRecipe) -> None:
 def _check_choice(recipe: ClimateRecipe) -> None:
     fixed = recipe.fingerprint
     if recipe.selection is None and (fixed.alpha is None or fixed.rank is None):
-        raise ValueError(
-            "without a selection: section, fingerprint.alpha and fingerprint.rank must both be given"
-        )
+        raise ValueError("without a selection: section, fingerprint.alpha and fingerprint.rank must both be given")
     if recipe.selection is not None and len(recipe.datasets.train) < 2:
         raise ValueError(
             "selection leaves half of the training models out, so datasets.train needs at least 2, not 1: "

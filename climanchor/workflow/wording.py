@@ -1,4 +1,4 @@
-"""Errors of a recipe in words: where, which key, what it holds, what is allowed, and the nearest right word."""
+"""Errors of a recipe in words: where, which key, what it holds, what is allowed, the nearest right word."""
 
 from __future__ import annotations
 
