@@ -1,0 +1,154 @@
+"""Map panels: axes on a projection, a colour scale, the coloured cells and a colour bar they share."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import cartopy.crs as ccrs
+import numpy as np
+import xarray as xr
+from cartopy.mpl.geoaxes import GeoAxes
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+
+from climanchor.plotting.cells import add_hatching, cell_paths
+from climanchor.plotting.coastline import add_coastline
+from climanchor.plotting.grid import area_mean, grid_of
+from climanchor.plotting.style import DIVERGING, MISSING, SEQUENTIAL, WIDTHS, Width, figure_of, new_figure
+
+Extend = Literal["neither", "min", "max", "both"]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A colour map and the values at its two ends."""
+
+    cmap: str
+    low: float
+    high: float
+
+    def extend(self, fields: Sequence[xr.DataArray]) -> Extend:
+        """Say at which ends of the scale ``fields`` go beyond it: there the colour bar ends in an arrow."""
+        below = any(bool((field < self.low).any()) for field in fields)
+        above = any(bool((field > self.high).any()) for field in fields)
+        return {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}[
+            below, above
+        ]  # type: ignore[return-value]  # mypy widens the values of a literal dictionary to str
+
+
+def sequential(fields: Sequence[xr.DataArray], *, limits: tuple[float, float] | None, cmap: str | None) -> Scale:
+    """Return a perceptually uniform scale over ``limits`` or over the range of ``fields``."""
+    if limits is None:
+        limits = min(float(f.min()) for f in fields), max(float(f.max()) for f in fields)
+        if limits[0] == limits[1]:
+            limits = limits[0] - 0.5, limits[1] + 0.5
+    if not limits[0] < limits[1]:
+        raise ValueError(f"limits must be two increasing numbers, got {limits}")
+    return Scale(cmap or SEQUENTIAL, *limits)
+
+
+def centred(fields: Sequence[xr.DataArray], *, limit: float | None, cmap: str | None = None) -> Scale:
+    """Return a diverging scale from −limit to limit, so that zero has the neutral colour.
+
+    Without ``limit`` it is the 99th percentile of the absolute values, rounded up to a readable number.
+    """
+    if limit is None:
+        values = np.abs(np.concatenate([f.values.ravel() for f in fields]))
+        limit = _round_up(float(np.nanpercentile(values, 99)))
+    if not limit > 0:
+        raise ValueError(f"limit must be positive, got {limit}")
+    return Scale(cmap or DIVERGING, -limit, limit)
+
+
+def _round_up(value: float) -> float:
+    """Return the next of 1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8 (times a power of ten) at or above ``value``."""
+    if value == 0:
+        return 1.0
+    power = 10.0 ** np.floor(np.log10(value))
+    steps = np.array([1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10])
+    return float(steps[np.searchsorted(steps, value / power - 1e-9)] * power)
+
+
+def map_axes(
+    count: int, *, ax: Axes | None, projection: ccrs.Projection | None, width: Width, columns: int | None = None
+) -> tuple[Figure, list[GeoAxes]]:
+    """Return a figure with ``count`` map panels, or the user's own map axes.
+
+    Raises
+    ------
+    TypeError
+        If ``ax`` is not a cartopy axes.
+    ValueError
+        If ``ax`` is given with several panels to draw or with a projection of its own.
+    """
+    if ax is not None:
+        if not isinstance(ax, GeoAxes):
+            raise TypeError(
+                f"ax must be a cartopy GeoAxes, got {type(ax).__name__}: make it with "
+                "figure.add_subplot(projection=cartopy.crs.Robinson())"
+            )
+        if projection is not None:
+            raise ValueError("give ax or projection, not both: ax has its projection already")
+        if count != 1:
+            raise ValueError(f"ax holds one panel, but there are {count} to draw: leave ax out")
+        return figure_of(ax), [ax]
+    columns = min(count, columns or (1 if width == "one" else 2))
+    rows = -(-count // columns)
+    panel_height = WIDTHS[width] / columns * 0.52
+    figure = new_figure(width, rows * (panel_height + 0.25) + 0.45)
+    projection = projection or ccrs.Robinson()
+    axes = [figure.add_subplot(rows, columns, i + 1, projection=projection) for i in range(count)]
+    return figure, axes
+
+
+def draw_field(ax: GeoAxes, field: xr.DataArray, scale: Scale) -> PathCollection:
+    """Colour the cells of a checked map, mark the missing ones, and draw the coastline over them."""
+    grid = grid_of(field)
+    values = field.values
+    missing = ~np.isfinite(values)
+    paths = cell_paths(grid, ax.projection)
+    shown = np.flatnonzero(~missing.ravel())
+    cells = PathCollection(
+        [paths[i] for i in shown], array=values.ravel()[shown], cmap=colormaps[scale.cmap],
+        norm=Normalize(scale.low, scale.high), linewidths=0, antialiaseds=False, transform=ax.transData,
+        zorder=1, rasterized=True, label="cells",
+    )  # fmt: skip
+    ax.add_collection(cells, autolim=False)
+    if missing.any():
+        add_hatching(ax, grid, missing, hatch="xxxxx", colour="0.6", facecolour=MISSING, label="missing")
+    ax.set_facecolor(MISSING)
+    _set_view(ax, field)
+    add_coastline(ax)
+    ax.spines["geo"].set_linewidth(0.5)
+    return cells
+
+
+def _set_view(ax: GeoAxes, field: xr.DataArray) -> None:
+    """Show the whole globe when the field covers it, and its own region when it does not."""
+    lat, lon = (np.array(edges) for edges in (grid_of(field).lat_edges, grid_of(field).lon_edges))
+    if lon[-1] - lon[0] > 359.0:
+        ax.set_global()
+    else:
+        ax.set_extent([lon[0], lon[-1], lat[0], lat[-1]], crs=ccrs.PlateCarree())
+
+
+def panel_title(label: str, field: xr.DataArray, *, mean: bool) -> str:
+    """Return ``label`` and, when asked for, the area-weighted mean below it."""
+    if not mean:
+        return label
+    units = str(field.attrs.get("units", ""))
+    number = f"{area_mean(field):.3g}".replace("-", "−")
+    text = f"area-weighted mean {number} {'' if units == '1' else units}".rstrip()
+    return f"{label}\n{text}" if label else text
+
+
+def add_colour_bar(figure: Figure, cells: PathCollection, axes: Sequence[Axes], *, label: str, extend: Extend) -> None:
+    """Put one horizontal colour bar under ``axes``, which all use its scale."""
+    bar = figure.colorbar(
+        cells, ax=list(axes), orientation="horizontal", extend=extend, label=label,
+        shrink=0.85 if len(axes) == 1 else 0.6, aspect=28 if len(axes) == 1 else 40, pad=0.03,
+    )  # fmt: skip
+    bar.outline.set_linewidth(0.5)
