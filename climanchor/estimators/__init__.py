@@ -5,6 +5,7 @@
 
 from climanchor.estimators.anchor import Anchor
 from climanchor.estimators.compatibility import CompatibilityReport, is_anchor_compatible, worst_case_risk
+from climanchor.estimators.cvp import CVP
 from climanchor.estimators.diagnostics import (
     AnchorWarning,
     ConstantColumnWarning,
@@ -14,10 +15,13 @@ from climanchor.estimators.diagnostics import (
     MissingAnchorsWarning,
     WeakAnchorWarning,
 )
+from climanchor.estimators.irm import IRM
 from climanchor.estimators.opls import OPLS
 from climanchor.estimators.reduced_rank import ReducedRankRidge
 
 __all__ = [
+    "CVP",
+    "IRM",
     "OPLS",
     "Anchor",
     "AnchorWarning",
