@@ -31,7 +31,8 @@ class FactoredRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
         X, x_mean = _centred(X, intercept)
         Y, y_mean = _centred(Y, intercept)
         exact = alpha < EXACT_BELOW * float(np.vdot(X, X))
-        spectrum = decompose_samples(X, Y, exact=exact)
+        floor = 4 * np.finfo(float).eps * np.sqrt(len(X)) * float(np.linalg.norm(x_mean))
+        spectrum = decompose_samples(X, Y, exact=exact, floor=floor)
         self._set_fit(spectrum, x_mean, y_mean, alpha=alpha, rank=rank, argument=argument)
         self._single_target = y.ndim == 1
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-#: Eigenvalues of X'X below this share of the largest are rounding error and are left out.
+#: Eigenvalues of X'X (or XX') below this share of the largest, or below its size times eps, are rounding error.
 GRAM_RTOL = 1e-14
 
 
@@ -113,16 +113,19 @@ def target_basis(rows: Array) -> Array:
     return np.asarray(Q @ U[:, keep])
 
 
-def decompose_samples(X: Array, Y: Array, *, basis: Array | None = None, exact: bool = False) -> Spectrum:
+def decompose_samples(
+    X: Array, Y: Array, *, basis: Array | None = None, exact: bool = False, floor: float = 0.0
+) -> Spectrum:
     """The spectrum of centred (and weighted, and anchored) samples, by the smaller of X'X and XX'.
 
     ``exact=True`` takes the singular values of X itself instead of eigenvalues of its square: slower, and right
-    also for ill-conditioned X without a penalty.
+    also for ill-conditioned X without a penalty. Singular values up to ``floor`` are left out with those that are
+    rounding error: what a large offset, since removed, has cost X in digits.
     """
     n, d = X.shape
     if exact:
         U, s, Wt = scipy.linalg.svd(X, full_matrices=False)
-        keep = s > max(n, d) * np.finfo(float).eps * s[0]
+        keep = s > max(floor, max(n, d) * np.finfo(float).eps * s[0])
         U, s, W = U[:, keep], s[keep], Wt[keep].T
         return _in_basis(s**2, W, s[:, None] * (U.T @ (Y if basis is None else Y @ basis)), basis)
     if n >= d:
@@ -157,7 +160,7 @@ def ridge_path(spectrum: Spectrum, alphas: Sequence[float], rank: int | None = N
 def _eigenpairs(gram: Array) -> tuple[Array, Array]:
     """Eigenvalues in decreasing order and eigenvectors of a symmetric matrix, rounding error left out."""
     values, vectors = np.linalg.eigh(gram)
-    keep = values > GRAM_RTOL * max(values[-1], 0.0)
+    keep = values > max(GRAM_RTOL, len(gram) * np.finfo(float).eps) * max(values[-1], 0.0)
     return values[keep][::-1], vectors[:, keep][:, ::-1]
 
 
