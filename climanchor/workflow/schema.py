@@ -96,7 +96,7 @@ def _check_source(recipe: ClimateRecipe) -> None:
 def _check_choice(recipe: ClimateRecipe) -> None:
     fixed = recipe.fingerprint
     if recipe.selection is None and (fixed.alpha is None or fixed.rank is None):
-        raise ValueError("without a selection: section, fingerprint.alpha and fingerprint.rank must both be given")
+        raise ValueError("without selection:, fingerprint.alpha and fingerprint.rank must both be given")
     if recipe.selection is not None and len(recipe.datasets.train) < 2:
         raise ValueError(
             "selection leaves half of the training models out, so datasets.train needs at least 2, not 1: "

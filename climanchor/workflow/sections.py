@@ -147,7 +147,7 @@ class Datasets(Section):
         for name in dict.fromkeys(names):
             if names.count(name) > 1:
                 both = any(d.model == name for d in self.train) and any(d.model == name for d in self.test)
-                where = "both train and test: a test on training data says nothing" if both else "one list twice"
+                where = "both train and test: that tests nothing" if both else "one list twice"
                 raise ValueError(f"{name} is in {where}")
         return self
 

@@ -7,10 +7,11 @@ import re
 from typing import Any, get_args
 
 import yaml
-from pydantic import BaseModel
+from pydantic import AliasChoices, BaseModel
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from climanchor.workflow.sections import FACET_SPELLINGS
+from climanchor.workflow.sections import Spaced
 
 
 def suggest(word: str, known: list[str]) -> str:
@@ -70,16 +71,20 @@ def _dotted(loc: list[int | str]) -> str:
 
 def _keys(schema: type[BaseModel], loc: list[int | str]) -> list[str]:
     """The keys allowed at ``loc``, in every spelling."""
-    model: Any = schema
+    model: type[BaseModel] | None = schema
     for part in loc:
-        if isinstance(part, str):
-            field = model.model_fields.get(part) or next(
-                (f for n, f in model.model_fields.items() if part in FACET_SPELLINGS.get(n, ())), None
-            )
-            model = _section(field.annotation) if field else None
-        if model is None:
-            return []
-    return [s for name in model.model_fields for s in FACET_SPELLINGS.get(name, (name,))]
+        if isinstance(part, str) and model is not None:
+            field = next((f for name, f in model.model_fields.items() if part in _spellings(name, f)), None)
+            model = Spaced if part in _SPACED else _section(field.annotation) if field else None
+    return [] if model is None else [s for name, f in model.model_fields.items() for s in _spellings(name, f)]
+
+
+_SPACED = ("alphas", "ranks", "gammas")
+
+
+def _spellings(name: str, field: FieldInfo) -> list[str]:
+    alias = field.validation_alias
+    return [str(choice) for choice in alias.choices] if isinstance(alias, AliasChoices) else [name]
 
 
 def _section(annotation: Any) -> type[BaseModel] | None:
