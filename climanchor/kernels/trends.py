@@ -121,26 +121,6 @@ def correlation(y: ArrayLike, reference: ArrayLike, *, ranks: bool = True) -> Ar
     return np.asarray(np.clip(ratio, -1.0, 1.0))
 
 
-def smooth(y: ArrayLike, *, window: int) -> Array:
-    """Centred running mean of ``y (time, ...)`` whose window shrinks at the ends instead of losing them.
-
-    An even window is centred between steps: it reaches ``window // 2`` steps back and one fewer ahead.
-
-    >>> smooth([0.0, 3.0, 6.0, 9.0], window=3)
-    array([1.5, 3. , 6. , 7.5])
-    """
-    y = np.asarray(y, dtype=np.float64)
-    if window < 1:
-        raise ValueError(f"window must be at least one time step, got {window}")
-    total = np.concatenate([np.zeros((1, *y.shape[1:])), np.cumsum(y, axis=0)])
-    centre = np.arange(y.shape[0])
-    start = np.maximum(centre - window // 2, 0)
-    stop = np.minimum(centre - window // 2 + window, y.shape[0])
-    size = (stop - start).reshape(-1, *[1] * (y.ndim - 1))
-    means: Array = (total[stop] - total[start]) / size
-    return means
-
-
 def polynomial_residuals(y: ArrayLike, *, degree: int) -> Array:
     """``y (time, ...)`` minus its least-squares polynomial in time (degree 0 removes the mean)."""
     y = np.asarray(y, dtype=np.float64)

@@ -97,14 +97,6 @@ def test_adjusted_p_values_keep_shape_and_refuse_nonsense():
         trends.adjust_p_values([1.5])
 
 
-def test_smooth_is_the_mean_of_what_the_window_holds():
-    y = np.random.default_rng(1).normal(size=(20, 3))
-    smoothed = trends.smooth(y, window=10)
-    for step in range(20):
-        held = y[max(step - 5, 0) : step + 5]
-        np.testing.assert_allclose(smoothed[step], held.mean(axis=0), atol=1e-12)
-
-
 @pytest.mark.parametrize("degree", [0, 1, 2, 4])
 def test_polynomial_residuals_equal_polyfit(series, degree):
     time = np.arange(60.0)
@@ -137,7 +129,6 @@ def test_emergence_needs_the_signal_to_stay_above():
     [
         (lambda: trends.trend([1.0]), "at least two time steps, got 1"),
         (lambda: trends.autocorrelation([1.0, 2.0], lag=2), "lag must lie in 0 … 1"),
-        (lambda: trends.smooth([1.0], window=0), "window must be at least one"),
         (lambda: trends.polynomial_residuals([1.0, 2.0], degree=2), "degree must lie in 0 … 1"),
         (lambda: trends.kept_trend_variance(10, start=5, window=6, degree=1), "does not fit in 10"),
         (lambda: trends.correlation(np.ones((4, 2)), np.ones(3)), "one series of 4 time steps"),

@@ -1,0 +1,154 @@
+"""Size and power of a test, from model runs that play the part of observations."""
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from climanchor.detection.coverage import cell_areas, expected_window
+from climanchor.detection.design import Design
+from climanchor.detection.null import Null
+from climanchor.detection.projection import Predictor, check_units, project, project_runs
+from climanchor.detection.regions import Region, region_weights
+from climanchor.detection.segments import NullSampler, Statistic, Unforced, cut
+
+Array = NDArray[np.float64]
+
+
+def size_and_power(
+    fingerprint: Predictor,
+    *,
+    control: xr.DataTree | Sequence[xr.DataTree],
+    data: xr.DataTree | None = None,
+    unforced: xr.DataTree | Sequence[xr.DataTree] | None = None,
+    statistic: Literal["trend", "correlation"] = "trend",
+    window: int | tuple[int, int] = 40,
+    expected: xr.DataArray | None = None,
+    region: Region = None,
+    land: xr.DataArray | None = None,
+    design: Design | None = None,
+) -> xr.Dataset:
+    """How often the test rejects where it should not (size) and where it should (power).
+
+    *Size*: every unforced segment in turn plays the observations against a null it has no part in:
+    without itself (``null="pooled"``), the rest of its own model (``"per_model"``), or the other models
+    (``"leave_model_out"``). Segments of ``unforced``, when given, take the place of those of ``control``:
+    runs livelier than the control show how over-confident a test from calm models is.
+    *Power*: every member of every model of ``data`` plays the observations in the window, or in its last
+    years of that length when it ends earlier.
+
+    Parameters
+    ----------
+    control, statistic, window, expected, region, land
+        As in :func:`detect`.
+    data
+        Prepared data of models the fingerprint has not seen; None leaves power out.
+    unforced
+        Other unforced runs to test, in the form of ``control``.
+    design
+        The :class:`Design` of the test; pooled, two-sided at 5 % by default.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``size`` and ``power``, means over models (each with the same weight), with Monte-Carlo standard
+        errors ``size_error``, ``power_error``; per model ``size_by_model (size_model)`` and
+        ``power_by_model (power_model)``; numbers of tests ``size_tests``, ``power_tests``. Computed.
+    """
+    design = design or Design()
+    weights = region_weights(region, areas=cell_areas(_template(control)), land=land)
+    length = window if isinstance(window, int) else window[1] - window[0] + 1
+    years = None if isinstance(window, int) else np.arange(window[0], window[1] + 1)
+    if expected is not None and years is None:
+        years = expected["year"].values[-length:]
+    measure = Statistic(statistic, expected_window(statistic, expected, years))
+    segments = cut(project_runs(fingerprint, control, weights), window=length, gap=design.gap)
+    sampler = NullSampler(segments, measure)
+    cells = () if weights is not None else ("lat", "lon")
+    if unforced is None:
+        tests = _own_segments(design, sampler)
+    else:
+        tests = _other_segments(design, sampler, project_runs(fingerprint, unforced, weights), length)
+    result = _rates("size", tests, design.level, cells)
+    if data is not None:
+        forced = _members(fingerprint, data, weights, years, length)
+        powers = ((name, design.judge(measure(part), sampler, tested=name).p_value) for name, part in forced)
+        result = result.merge(_rates("power", powers, design.level, cells))
+    return result
+
+
+def _own_segments(design: Design, sampler: NullSampler) -> Iterator[tuple[str, Array]]:
+    """p-values of the control's own segments, each against a null it has no part in."""
+    truth, null = sampler(), sampler(design.inflate)
+    for i, name in enumerate(null.model):
+        rest = _null_for(design, null, i)
+        yield str(name), design.judge_against(truth.statistics[i], rest, tested=str(name)).p_value
+
+
+def _null_for(design: Design, null: Null, i: int) -> Null:
+    others = np.arange(len(null.model)) != i
+    if design.null == "per_model":
+        others &= null.model == null.model[i]
+    if others.sum() < 2:
+        raise ValueError(
+            f"the size of the test cannot be had for {null.model[i]}: its null has {others.sum()} segment(s) "
+            "beside the tested one; give longer control runs or a shorter window"
+        )
+    return null.take(others)
+
+
+def _other_segments(
+    design: Design, sampler: NullSampler, runs: Sequence[Unforced], length: int
+) -> Iterator[tuple[str, Array]]:
+    """p-values of segments of other unforced runs."""
+    other = NullSampler(cut(runs, window=length, gap=design.gap), sampler.statistic)
+    for name, value in zip(other.segments.model.tolist(), other.statistics(), strict=True):
+        yield name, design.judge(value, sampler, tested=name).p_value
+
+
+def _members(
+    fingerprint: Predictor,
+    data: xr.DataTree,
+    weights: xr.DataArray | None,
+    years: NDArray[np.int64] | None,
+    length: int,
+) -> Iterator[tuple[str, Array]]:
+    """Projected window (year, ...) of every member of every model."""
+    for name, node in data.children.items():
+        field = node.to_dataset()["field"]
+        check_units(field, f"the field of {name}")
+        values = project(fingerprint, field, weights)
+        for member in values["member"].values:
+            series = values.sel(member=member).transpose("year", ...).dropna("year", how="all")
+            known = series["year"].values
+            if len(known) < length:
+                raise ValueError(f"{name} {member} has {len(known)} years, fewer than the window of {length}")
+            inside = years is not None and np.isin(years, known).all()
+            yield name, series.sel(year=years if inside else known[-length:]).values
+
+
+def _rates(what: str, tests: Iterator[tuple[str, Array]], level: float, cells: tuple[str, ...]) -> xr.Dataset:
+    """Rejection rates per model and their mean, with Monte-Carlo errors."""
+    rejected: dict[str, list[Array]] = {}
+    for name, p in tests:
+        rejected.setdefault(name, []).append(np.where(np.isnan(p), np.nan, p <= level))
+    rates = np.stack([np.mean(values, axis=0) for values in rejected.values()])
+    numbers = np.array([len(values) for values in rejected.values()])
+    shape = (-1, *[1] * len(cells))
+    error = np.sqrt((rates * (1 - rates) / numbers.reshape(shape)).sum(axis=0)) / len(numbers)
+    return xr.Dataset(
+        {
+            what: (cells, rates.mean(axis=0)),
+            f"{what}_error": (cells, error),
+            f"{what}_by_model": ((f"{what}_model", *cells), rates),
+            f"{what}_tests": (f"{what}_model", numbers),
+        },
+        coords={f"{what}_model": list(rejected)},
+    )
+
+
+def _template(control: xr.DataTree | Sequence[xr.DataTree]) -> xr.DataArray:
+    first = control if isinstance(control, xr.DataTree) else control[0]
+    return next(iter(first.children.values())).to_dataset()["field"]
