@@ -1,0 +1,102 @@
+"""One function for one variable of one model, applied to a DataArray, a Dataset or a DataTree of models."""
+
+from collections.abc import Callable, Collection, Hashable
+from typing import Any, TypeVar
+
+import xarray as xr
+
+Labelled = TypeVar("Labelled", bound=xr.DataArray | xr.Dataset | xr.DataTree)
+
+#: A transformation of one variable; the second argument is the Dataset around it (bounds, areas).
+Transformation = Callable[[xr.DataArray, xr.Dataset], xr.DataArray]
+
+
+def each_variable(
+    x: Labelled,
+    transform: Transformation,
+    *,
+    needs: Collection[str] = (),
+    finish: Callable[[xr.Dataset], xr.Dataset] | None = None,
+) -> Labelled:
+    """Apply ``transform`` to ``x``, to the variables of a Dataset, or to those of every model of a tree.
+
+    In a Dataset the variables that have one of the dimensions ``needs`` (all, when empty) are transformed,
+    bounds excepted; of the others those stay whose dimensions the transformation left as they were.
+    ``finish`` is applied to every resulting Dataset.
+    """
+
+    def one_model(data: xr.Dataset) -> xr.Dataset:
+        result = _transformed(data, transform, needs)
+        return finish(result) if finish else result
+
+    result: Labelled = _dispatch(x, one_model, transform)
+    return result
+
+
+def each_model(x: Labelled, transform: Callable[[xr.Dataset], xr.Dataset]) -> Labelled:
+    """Apply a function of one model's Dataset to a Dataset or to every model of a tree."""
+    result: Labelled = _dispatch(x, transform, None)
+    return result
+
+
+def _dispatch(x: Any, on_dataset: Callable[[xr.Dataset], xr.Dataset], on_array: Transformation | None) -> Any:
+    if isinstance(x, xr.DataTree):
+        children = {name: _named(name, on_dataset, node.to_dataset()) for name, node in x.children.items()}
+        if not children:
+            raise ValueError("the tree has no models: expected one child node per climate model")
+        tree = xr.DataTree.from_dict(children, name=x.name)
+        tree.attrs.update(x.attrs)
+        return tree
+    if isinstance(x, xr.Dataset):
+        return on_dataset(x)
+    if isinstance(x, xr.DataArray) and on_array is not None:
+        return on_array(x, x.coords.to_dataset())
+    raise TypeError(f"expected a DataArray, a Dataset or a DataTree of models; got {type(x).__name__}")
+
+
+def _named(model: str, transform: Callable[[xr.Dataset], xr.Dataset], data: xr.Dataset) -> xr.Dataset:
+    """Transform one model's data; errors say which model it was."""
+    try:
+        return transform(data)
+    except ValueError as error:
+        raise type(error)(f"{model}: {error}") from error
+
+
+def _transformed(data: xr.Dataset, transform: Transformation, needs: Collection[str]) -> xr.Dataset:
+    chosen = [name for name in data_names(data) if not needs or set(needs) & set(map(str, data[name].dims))]
+    if not chosen:
+        raise ValueError(f"no variable with a dimension {' or '.join(map(repr, needs))}; found {dict(data.sizes)}")
+    result = xr.Dataset({name: transform(data[name], data) for name in chosen}, attrs=data.attrs)
+    touched = {dim for name in chosen for dim in data[name].dims if not _same_axis(data, result, dim)}
+    kept = {n: v.variable for n, v in data.data_vars.items() if n not in chosen and not touched & set(v.dims)}
+    return result.assign(kept)
+
+
+def _same_axis(before: xr.Dataset, after: xr.Dataset, dim: Hashable) -> bool:
+    if dim not in after.dims or before.sizes[dim] != after.sizes[dim]:
+        return False
+    return dim not in before.coords or (dim in after.coords and before[dim].equals(after[dim]))
+
+
+def data_names(data: xr.Dataset) -> list[str]:
+    """Names of the variables that hold data, not the bounds of coordinates."""
+    bounds = {v.attrs.get("bounds") or v.encoding.get("bounds") for v in data.variables.values()}
+    numeric = [n for n, v in data.data_vars.items() if v.dtype.kind in "fiu" and n not in bounds]
+    endings = ("_bnds", "_bounds", "_vertices")
+    return [str(n) for n in numeric if not str(n).endswith(endings) and not str(n).startswith("vertices_")]
+
+
+def one_variable(data: xr.Dataset, *, prefer: str = "field") -> xr.DataArray:
+    """The variable of a Dataset that holds one quantity, or the one called ``prefer``."""
+    names = data_names(data)
+    if prefer in names:
+        return data[prefer]
+    if len(names) != 1:
+        raise ValueError(f"expected one variable (or one called {prefer!r}); found {names}: pick one, data[['tas']]")
+    return data[names[0]]
+
+
+def extend_attrs(x: xr.DataArray, **notes: str) -> xr.DataArray:
+    """``x`` with notes added to its attributes; empty notes are left out, repeated ones joined."""
+    joined = {key: "; ".join(filter(None, [x.attrs.get(key), note])) for key, note in notes.items() if note}
+    return x.assign_attrs(joined)
