@@ -1,14 +1,5 @@
-"""Worlds with a known truth: structural causal models, the paper's toy settings, a synthetic archive."""
+"""Data whose truth is known: toy structural models and a synthetic archive of climate models."""
 
-from climanchor.simulate.structural import LinearSCM, Sample, scm
-from climanchor.simulate.toys import confounded, direct, instrumental, low_rank_weights
+from climanchor.simulate.samples import control, prepared
 
-__all__ = [
-    "LinearSCM",
-    "Sample",
-    "confounded",
-    "direct",
-    "instrumental",
-    "low_rank_weights",
-    "scm",
-]
+__all__ = ["control", "prepared"]
