@@ -73,13 +73,14 @@ def map_difference(
         (r, r < 0, centred([r], limit=r_limit, cmap="RdBu"), "Difference of |r|"),
     ]
     with styled():
-        figure, axes = map_axes(2, ax=None, projection=projection, width=width)
+        figure, axes = map_axes(2, ax=None, projection=projection, width=width, title_lines=1, own_bars=True)
+        figure.set_size_inches(figure.get_figwidth(), figure.get_figheight() + 0.3)  # room for the key
         for ax, (field, better, scale, label) in zip(axes, panels, strict=True):
-            cells = draw_field(ax, field, scale)
+            cells = draw_field(ax, field, scale, outline=False)
             if better.any():
                 add_hatching(ax, grid_of(field), better.values, hatch=BETTER, label="better")
             ax.set_title(panel_title("", field, mean=mean))
-            add_colour_bar(figure, cells, [ax], label=label, extend=scale.extend([field]))
+            add_colour_bar(figure, cells, [ax], scale, label=label, extend=scale.extend([field]), outline=False)
         label_panels(axes)
         key = Patch(facecolor="none", edgecolor="0.1", linewidth=0.4, hatch=BETTER)
         figure.legend([key], [f"{names[0]} better than {names[1]}"], loc="outside lower center", handleheight=1.4)
@@ -156,7 +157,7 @@ def map_significance(
     else:
         scale = sequential([shown], limits=limits, cmap=None)
     with styled():
-        figure, (panel,) = map_axes(1, ax=ax, projection=projection, width=width)
+        figure, (panel,) = map_axes(1, ax=ax, projection=projection, width=width, title_lines=int(mean))
         cells = draw_field(panel, shown, scale)
         rows, columns = np.nonzero(significant)
         panel.scatter(
@@ -165,7 +166,9 @@ def map_significance(
         )  # fmt: skip
         panel.set_title(panel_title("", shown, mean=mean))
         name: Hashable = shown.name or "value"
-        add_colour_bar(figure, cells, [panel], label=label or describe(shown, str(name)), extend=scale.extend([shown]))
+        add_colour_bar(
+            figure, cells, [panel], scale, label=label or describe(shown, str(name)), extend=scale.extend([shown])
+        )
     return figure
 
 

@@ -91,13 +91,17 @@ def draw_panels(
     """Draw checked maps in panels that share ``scale`` and one colour bar."""
     with styled():
         figure, axes = map_axes(
-            len(maps), ax=ax, projection=projection, width=width or ("one" if len(maps) == 1 else "two")
+            len(maps),
+            ax=ax,
+            projection=projection,
+            width=width or ("one" if len(maps) == 1 else "two"),
+            title_lines=any(maps) + mean,
         )
         for panel, (title, values) in zip(axes, maps.items(), strict=True):
             cells = draw_field(panel, values, scale)
             panel.set_title(panel_title(title, values, mean=mean))
         label_panels(axes)
-        add_colour_bar(figure, cells, axes, label=label, extend=scale.extend(list(maps.values())))
+        add_colour_bar(figure, cells, axes, scale, label=label, extend=scale.extend(list(maps.values())))
     return figure
 
 

@@ -14,7 +14,7 @@ from matplotlib.collections import PathCollection
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
-from climanchor.plotting.cells import add_hatching, cell_paths
+from climanchor.plotting.cells import add_hatching, add_outline, cell_paths
 from climanchor.plotting.coastline import add_coastline
 from climanchor.plotting.grid import area_mean, grid_of
 from climanchor.plotting.style import DIVERGING, MISSING, SEQUENTIAL, WIDTHS, Width, figure_of, new_figure
@@ -29,6 +29,11 @@ class Scale:
     cmap: str
     low: float
     high: float
+
+    @property
+    def centred(self) -> bool:
+        """Whether zero is in the middle of a diverging scale."""
+        return self.low == -self.high
 
     def extend(self, fields: Sequence[xr.DataArray]) -> Extend:
         """Say at which ends of the scale ``fields`` go beyond it: there the colour bar ends in an arrow."""
@@ -73,9 +78,18 @@ def _round_up(value: float) -> float:
 
 
 def map_axes(
-    count: int, *, ax: Axes | None, projection: ccrs.Projection | None, width: Width, columns: int | None = None
+    count: int,
+    *,
+    ax: Axes | None,
+    projection: ccrs.Projection | None,
+    width: Width,
+    title_lines: int = 0,
+    own_bars: bool = False,
 ) -> tuple[Figure, list[GeoAxes]]:
     """Return a figure with ``count`` map panels, or the user's own map axes.
+
+    The figure is as high as the panels need, with titles of ``title_lines`` lines and one colour bar below
+    them all or, with ``own_bars``, one below each.
 
     Raises
     ------
@@ -95,17 +109,22 @@ def map_axes(
         if count != 1:
             raise ValueError(f"ax holds one panel, but there are {count} to draw: leave ax out")
         return figure_of(ax), [ax]
-    columns = min(count, columns or (1 if width == "one" else 2))
+    columns = 1 if width == "one" else min(count, 3 if count == 3 else 2)
     rows = -(-count // columns)
-    panel_height = WIDTHS[width] / columns * 0.52
-    figure = new_figure(width, rows * (panel_height + 0.25) + 0.45)
     projection = projection or ccrs.Robinson()
+    shape = np.ptp(projection.y_limits) / np.ptp(projection.x_limits)
+    panel_height = WIDTHS[width] / columns * min(float(shape), 1.0) + 0.15 * title_lines + 0.1
+    figure = new_figure(width, rows * panel_height + 0.5 * (rows if own_bars else 1))
     axes = [figure.add_subplot(rows, columns, i + 1, projection=projection) for i in range(count)]
     return figure, axes
 
 
-def draw_field(ax: GeoAxes, field: xr.DataArray, scale: Scale) -> PathCollection:
-    """Colour the cells of a checked map, mark the missing ones, and draw the coastline over them."""
+def draw_field(ax: GeoAxes, field: xr.DataArray, scale: Scale, *, outline: bool = True) -> PathCollection:
+    """Colour the cells of a checked map, mark the missing ones, and draw the coastline over them.
+
+    On a centred scale, cells beyond half the limit are outlined, solid where positive and dashed where
+    negative: printed in grey, the two ends of the scale look alike.
+    """
     grid = grid_of(field)
     values = field.values
     missing = ~np.isfinite(values)
@@ -119,6 +138,11 @@ def draw_field(ax: GeoAxes, field: xr.DataArray, scale: Scale) -> PathCollection
     ax.add_collection(cells, autolim=False)
     if missing.any():
         add_hatching(ax, grid, missing, hatch="xxxxx", colour="0.6", facecolour=MISSING, label="missing")
+    if scale.centred:
+        for sign, dashed in ((1, False), (-1, True)):
+            mask = sign * np.nan_to_num(values) > scale.high / 2
+            if outline and mask.any():
+                add_outline(ax, grid, mask, dashed=dashed, label="negative" if dashed else "positive")
     ax.set_facecolor(MISSING)
     _set_view(ax, field)
     add_coastline(ax)
@@ -145,10 +169,22 @@ def panel_title(label: str, field: xr.DataArray, *, mean: bool) -> str:
     return f"{label}\n{text}" if label else text
 
 
-def add_colour_bar(figure: Figure, cells: PathCollection, axes: Sequence[Axes], *, label: str, extend: Extend) -> None:
+def add_colour_bar(
+    figure: Figure,
+    cells: PathCollection,
+    axes: Sequence[Axes],
+    scale: Scale,
+    *,
+    label: str,
+    extend: Extend,
+    outline: bool = True,
+) -> None:
     """Put one horizontal colour bar under ``axes``, which all use its scale."""
     bar = figure.colorbar(
         cells, ax=list(axes), orientation="horizontal", extend=extend, label=label,
         shrink=0.85 if len(axes) == 1 else 0.6, aspect=28 if len(axes) == 1 else 40, pad=0.03,
     )  # fmt: skip
     bar.outline.set_linewidth(0.5)
+    if scale.centred and outline:
+        bar.ax.axvline(scale.high / 2, color="0.1", linewidth=0.6)
+        bar.ax.axvline(scale.low / 2, color="0.1", linewidth=0.6, linestyle=(0, (2.5, 2.0)))

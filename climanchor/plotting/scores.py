@@ -174,10 +174,10 @@ def map_scores(
         (r, centred([r], limit=None), R_LABEL),
     ]
     with styled():
-        figure, axes = map_axes(2, ax=None, projection=projection, width=width)
+        figure, axes = map_axes(2, ax=None, projection=projection, width=width, title_lines=1, own_bars=True)
         for ax, (field, scale, label) in zip(axes, panels, strict=True):
             cells = draw_field(ax, field, scale)
             ax.set_title(panel_title("", field, mean=mean))
-            add_colour_bar(figure, cells, [ax], label=label, extend=scale.extend([field]))
+            add_colour_bar(figure, cells, [ax], scale, label=label, extend=scale.extend([field]))
         label_panels(axes)
     return figure
