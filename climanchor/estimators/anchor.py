@@ -160,10 +160,11 @@ class Anchor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # type: ignore
         """Fit, then the scores of the same ``X`` as `transform` gives them."""
         return self.fit(X, y, anchors=anchors).transform(X)
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The inner estimator's own score of its predictions (R² for regressors)."""
         X = self._check(X)
-        return float(self.estimator_.score(X, y))
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return float(self.estimator_.score(X, y, **weights))
 
     @property
     def coef_(self) -> Array:
