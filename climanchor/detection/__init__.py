@@ -41,10 +41,30 @@ Attributes: ``statistic, window ("1985-2024"), region, null, sided, level, metho
 control_models, observed_area, observations, reference`` and, of the fingerprint, ``gamma, alpha, rank``.
 """
 
+from climanchor.detection.control import branch_years, prepare_control, remove_drift, unforced_residuals
+from climanchor.detection.coverage import coverage_mask
 from climanchor.detection.decision import detect
 from climanchor.detection.design import Design
+from climanchor.detection.observations import load_observations
 from climanchor.detection.pseudo import size_and_power
+from climanchor.detection.reference import expected_series, rebase
 from climanchor.detection.regions import region_weights
 from climanchor.detection.result import summary
+from climanchor.detection.scorecard import scorecard
 
-__all__ = ["Design", "detect", "region_weights", "size_and_power", "summary"]
+__all__ = [
+    "Design",
+    "branch_years",
+    "coverage_mask",
+    "detect",
+    "expected_series",
+    "load_observations",
+    "prepare_control",
+    "rebase",
+    "region_weights",
+    "remove_drift",
+    "scorecard",
+    "size_and_power",
+    "summary",
+    "unforced_residuals",
+]

@@ -121,19 +121,24 @@ def correlation(y: ArrayLike, reference: ArrayLike, *, ranks: bool = True) -> Ar
     return np.asarray(np.clip(ratio, -1.0, 1.0))
 
 
-def polynomial_residuals(y: ArrayLike, *, degree: int) -> Array:
-    """``y (time, ...)`` minus its least-squares polynomial in time (degree 0 removes the mean)."""
+def polynomial_residuals(y: ArrayLike, *, degree: int, time: ArrayLike | None = None) -> Array:
+    """``y (time, ...)`` minus its least-squares polynomial in time (degree 0 removes the mean).
+
+    ``time`` are the times of the steps where they are not equally spaced.
+    """
     y = np.asarray(y, dtype=np.float64)
-    basis = polynomial_basis(y.shape[0], degree)
+    basis = polynomial_basis(np.arange(y.shape[0]) if time is None else time, degree)
     residuals: Array = y - np.tensordot(basis, np.tensordot(basis.T, y, axes=1), axes=1)
     return residuals
 
 
-def polynomial_basis(length: int, degree: int) -> Array:
-    """Orthonormal basis ``(length, degree + 1)`` of the polynomials of a degree on equal time steps."""
-    if not 0 <= degree < length:
-        raise ValueError(f"degree must lie in 0 … {length - 1} for {length} time steps, got {degree}")
-    return np.linalg.qr(np.vander(np.linspace(-1, 1, length), degree + 1, increasing=True))[0]
+def polynomial_basis(time: ArrayLike, degree: int) -> Array:
+    """Orthonormal basis ``(time, degree + 1)`` of the polynomials of a degree."""
+    time = np.asarray(time, dtype=np.float64)
+    if not 0 <= degree < time.size:
+        raise ValueError(f"degree must lie in 0 … {time.size - 1} for {time.size} time steps, got {degree}")
+    scaled = (time - time.mean()) / (np.ptp(time) or 1.0)
+    return np.linalg.qr(np.vander(scaled, degree + 1, increasing=True))[0]
 
 
 def kept_trend_variance(length: int, *, start: int, window: int, degree: int) -> float:
@@ -150,7 +155,7 @@ def kept_trend_variance(length: int, *, start: int, window: int, degree: int) ->
         raise ValueError(f"a window of {window} from step {start} does not fit in {length} time steps")
     weights = np.zeros(length)
     weights[start : start + window] = trend_weights(window)
-    return float(1 - ((polynomial_basis(length, degree).T @ weights) ** 2).sum() / (weights @ weights))
+    return float(1 - ((polynomial_basis(np.arange(length), degree).T @ weights) ** 2).sum() / (weights @ weights))
 
 
 def adjust_p_values(p_values: ArrayLike) -> Array:
