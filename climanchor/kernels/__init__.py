@@ -15,7 +15,7 @@ from climanchor.kernels.path import (
     ridge_path,
     target_basis,
 )
-from climanchor.kernels.scores import Scores, score_factors, score_path, score_samples, score_sums
+from climanchor.kernels.scores import Scores, residual_moments, score_factors, score_path, score_residuals, score_sums
 
 __all__ = [
     "Factors",
@@ -30,10 +30,11 @@ __all__ = [
     "decompose_gram",
     "decompose_moments",
     "decompose_samples",
+    "residual_moments",
     "ridge_path",
     "score_factors",
     "score_path",
-    "score_samples",
+    "score_residuals",
     "score_sums",
     "target_basis",
 ]

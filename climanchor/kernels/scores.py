@@ -8,13 +8,13 @@ the anchors are quadratic and linear in B and need only the moments of the evalu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from climanchor.kernels.moments import Moments
 from climanchor.kernels.path import Factors, Spectrum
@@ -56,8 +56,8 @@ def score_path(
     spectrum: Spectrum,
     m: Moments,
     *,
-    alphas: Sequence[float],
-    ranks: Sequence[int],
+    alphas: ArrayLike,
+    ranks: ArrayLike,
     summarise: Callable[[Scores], Any],
     basis: Array | None = None,
     map: Callable[..., Iterable[Any]] = map,
@@ -65,18 +65,17 @@ def score_path(
     """Score every (α, ρ) and return ``summarise(Scores)`` of each α, the stack over ``ranks`` in front.
 
     ``m`` holds the evaluated samples in the coordinates of the spectrum (`Moments.rotated`), relative to the
-    training means. ``basis`` (p, r_v), optional, spans the rows of their targets. ``ranks`` above the target
-    rank give the scores of that rank. ``map`` may run the α in parallel.
+    training means. With ``basis`` (p, r_v), which spans the rows of their targets, ``m.xy`` is in its coordinates
+    (k, r_v). ``ranks`` above the target rank give the scores of that rank. ``map`` may run the α in parallel.
     """
-    cross = m.xy if basis is None else m.xy @ basis
-    tops = np.minimum(ranks, spectrum.target_rank)
+    tops = np.minimum(np.atleast_1d(ranks), spectrum.target_rank)
     steps, where = np.unique(tops, return_inverse=True)
 
     def one(alpha: float) -> Any:
         _, vectors = spectrum.modes(alpha, int(steps[-1]))
         L = spectrum.loadings(vectors)  # (p, ρ)
         V = spectrum.ridge(alpha) @ vectors  # (k, ρ)
-        with_targets = cross.T @ V
+        with_targets = m.xy.T @ V
         with_targets = with_targets if basis is None else basis @ with_targets
         linear = _nested(L, -2 * with_targets, steps)
         quadratic = _nested_quadratic(L, V.T @ (m.xx @ V), steps)
@@ -88,7 +87,7 @@ def score_path(
         scores = score_sums(m, mean, m.y_scatter + linear + quadratic, covariance)
         return summarise(Scores(scores.r2[where], scores.mse[where], scores.correlation[where]))
 
-    return list(map(one, alphas))
+    return list(map(one, np.atleast_1d(np.asarray(alphas, dtype=np.float64)).tolist()))
 
 
 def _nested(L: Array, M: Array, steps: NDArray[np.intp]) -> Array:
@@ -107,7 +106,14 @@ def _nested_quadratic(L: Array, S: Array, steps: NDArray[np.intp]) -> Array:
     return np.cumsum(parts, axis=0)
 
 
-def score_samples(Y: Array, prediction: Array, A: Array, *, weights: Array | None = None) -> Scores:
-    """The same scores from samples: what the moments must agree with."""
-    m = Moments.from_samples(Y - prediction, Y, A, weights=weights)
-    return score_sums(m, m.x_mean, np.diagonal(m.xx), m.xa)
+def residual_moments(Y: Array, prediction: Array, A: Array, *, weights: Array | None = None) -> Moments:
+    """Moments of residuals and targets side by side (2p columns, no predictors); they add over samples."""
+    nothing = np.empty((len(Y), 0))
+    return Moments.from_samples(nothing, np.hstack([Y - prediction, Y]), A, weights=weights)
+
+
+def score_residuals(m: Moments) -> Scores:
+    """Scores from `residual_moments`: the sample-based twin of `score_factors`."""
+    p = len(m.y_mean) // 2
+    targets = m.restrict(targets=np.arange(p, 2 * p))
+    return score_sums(targets, m.y_mean[:p], m.y_scatter[:p], m.ya[:p])
