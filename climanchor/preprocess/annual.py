@@ -56,7 +56,29 @@ def _annual(x: xr.DataArray, context: xr.Dataset) -> xr.DataArray:
         raise ValueError(f"{x.name}: no complete year in time; found only {plan.dropped}")
     out = _weighted(x, plan)
     methods = " ".join(filter(None, [out.attrs.get("cell_methods"), "year: mean"]))
-    return extend_attrs(out.assign_attrs(cell_methods=methods), dropped_years=plan.dropped)
+    dropped = plan.dropped
+    if "present" in x.coords and set(x["present"].dims) == {"member", "time"}:
+        held = _held_years(x["present"].transpose("member", "time").values, plan)
+        out = out.assign_coords(present=(("member", "year"), held == plan.length, x["present"].attrs))
+        dropped = "; ".join(filter(None, [dropped, *_partial_years(x, plan, held)]))
+    return extend_attrs(out.assign_attrs(cell_methods=methods), dropped_years=dropped)
+
+
+def _held_years(present: NDArray[np.bool_], plan: "_Plan") -> NDArray[np.int64]:
+    """Steps (member, year) of each complete year of the axis that each member has."""
+    steps = present[:, plan.keep]
+    return np.array([np.bincount(plan.index[row], minlength=plan.years.size) for row in steps])
+
+
+def _partial_years(x: xr.DataArray, plan: "_Plan", held: NDArray[np.int64]) -> list[str]:
+    """Years that a member has only in part, though its siblings have them whole."""
+    partial = (held > 0) & (held < plan.length)
+    names = x["member"].values if "member" in x.coords else np.arange(len(held))
+    return [
+        f"{names[i]}: " + ", ".join(f"{plan.years[y]} ({held[i, y]} of {plan.length[y]} steps)" for y in years)
+        for i, years in ((i, np.flatnonzero(row)) for i, row in enumerate(partial))
+        if years.size
+    ]
 
 
 def _centre_of_steps(x: xr.DataArray, context: xr.Dataset) -> xr.DataArray:
@@ -103,12 +125,13 @@ def _relabelled(x: xr.DataArray, time: xr.DataArray) -> xr.DataArray:
 
 @dataclass(frozen=True)
 class _Plan:
-    """Steps of the complete years (``keep``), their weights and which year each belongs to."""
+    """Steps of the complete years (``keep``): weights and number of year (``index``); steps per year (``length``)."""
 
     years: NDArray[np.int64]
     keep: NDArray[np.bool_]
     weight: NDArray[np.float64]
     index: NDArray[np.int64]
+    length: NDArray[np.int64]
     dropped: str
 
 
@@ -135,7 +158,7 @@ def _plan(time: xr.DataArray, *, monthly: bool) -> _Plan:
     position = np.cumsum(complete) - 1
     total = np.bincount(index, weights=length)
     weight = (length / total[index])[keep]
-    return _Plan(years[complete], keep, weight, position[index][keep], ", ".join(lacking))
+    return _Plan(years[complete], keep, weight, position[index][keep], found[complete], ", ".join(lacking))
 
 
 def _days_in_year(time: xr.DataArray) -> NDArray[np.int64]:

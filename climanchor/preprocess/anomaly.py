@@ -69,6 +69,9 @@ def _anomalies(x: xr.DataArray, reference: tuple[int, int], least: int, pooled: 
             f"{x.name}: {inside.sizes['year']} of the years {first}-{last}, needed {least}; the data has "
             f"{_span(x)}: choose another reference or lower min_reference_years"
         )
+    short = short_members(x, reference, least)
+    if short:
+        raise ReferencePeriodError(_complaint(f"{first}-{last}", least, short))
     base = _reference_mean(inside, least)
     if pooled and "member" in x.dims:
         base = base.mean("member")
@@ -77,6 +80,24 @@ def _anomalies(x: xr.DataArray, reference: tuple[int, int], least: int, pooled: 
     years = inside["year"].values
     note = f"mean of {years[0]}-{years[-1]} ({years.size} years) of {kind} removed"
     return extend_attrs(out, reference_period=note)
+
+
+def short_members(x: xr.DataArray, reference: tuple[int, int], least: int) -> dict[str, int]:
+    """Members whose coordinate ``present`` says they have too few reference years, with how many they have."""
+    if "present" not in x.coords or set(x["present"].dims) != {"member", "year"}:
+        return {}
+    inside = (x["year"] >= reference[0]) & (x["year"] <= reference[1])
+    years = (x["present"] & inside).sum("year").values
+    names = x["member"].values if "member" in x.coords else np.arange(years.size)
+    return {str(name): int(n) for name, n in zip(names, years, strict=True) if n < least}
+
+
+def _complaint(span: str, least: int, short: dict[str, int]) -> str:
+    lacking = ", ".join(f"{member} ({years})" for member, years in short.items())
+    return (
+        f"too few years in the reference period {span}, needed {least}: {lacking}; leave these members out, "
+        "choose another reference or lower min_reference_years"
+    )
 
 
 def _span(x: xr.DataArray) -> str:
@@ -120,11 +141,8 @@ def guarded_mean(
     years = valid.any(axis=tuple(range(axis + 1, values.ndim))).sum(axis=axis)
     short = np.flatnonzero(np.atleast_1d(years < least))
     if values.size and short.size:
-        lacking = ", ".join(f"{np.atleast_1d(member)[i]} ({np.atleast_1d(years)[i]})" for i in short)
-        raise ReferencePeriodError(
-            f"too few valid years in the reference period {span}, needed {least}: {lacking}; leave these "
-            "members out, choose another reference or lower min_reference_years"
-        )
+        names, found = np.atleast_1d(member), np.atleast_1d(years)
+        raise ReferencePeriodError(_complaint(span, least, {str(names[i]): int(found[i]) for i in short}))
     total = np.where(valid, values, 0.0).sum(axis=axis)
     enough = count >= least
     return np.where(enough, total / np.where(enough, count, 1), np.nan)

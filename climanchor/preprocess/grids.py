@@ -70,7 +70,7 @@ class Grid:
             "lat_bnds": xr.Variable(("lat", "bnds"), self.lat_bounds),
             "lon_bnds": xr.Variable(("lon", "bnds"), self.lon_bounds),
         }
-        out = data.assign_coords(self.coords()).assign(bounds)
+        out = data.assign_coords({**self.coords(), **bounds})
         for name in ("lat", "lon"):
             out[name].attrs["bounds"] = f"{name}_bnds"
         return out

@@ -68,8 +68,9 @@ def _transformed(data: xr.Dataset, transform: Transformation, needs: Collection[
         raise ValueError(f"no variable with a dimension {' or '.join(map(repr, needs))}; found {dict(data.sizes)}")
     result = xr.Dataset({name: transform(data[name], data) for name in chosen}, attrs=data.attrs)
     touched = {dim for name in chosen for dim in data[name].dims if not _same_axis(data, result, dim)}
-    kept = {n: v.variable for n, v in data.data_vars.items() if n not in chosen and not touched & set(v.dims)}
-    return result.assign(kept)
+    gone = {*chosen, *result.variables, *touched}
+    kept = {n: v for n, v in data.variables.items() if n not in gone and not touched & set(v.dims)}
+    return result.assign(kept).set_coords([n for n in kept if n in data.coords])
 
 
 def _same_axis(before: xr.Dataset, after: xr.Dataset, dim: Hashable) -> bool:

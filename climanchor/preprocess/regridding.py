@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from climanchor.preprocess.esmf import esmf_weights
 from climanchor.preprocess.grids import Cells, Grid, find_grid, regular_grid, spatial_dims
-from climanchor.preprocess.models import Labelled, each_variable, extend_attrs
+from climanchor.preprocess.models import Labelled, data_names, each_variable, extend_attrs
 from climanchor.preprocess.weight_files import read_weights, write_weights
 from climanchor.preprocess.weights import Method, Weights, make_weights
 
@@ -69,7 +69,7 @@ def regrid(
     target = grid or (weights.target if isinstance(weights, Weights) else None)
 
     def one(variable: xr.DataArray, context: xr.Dataset) -> xr.DataArray:
-        if not spatial_dims(variable):
+        if not spatial_dims(variable) and any(spatial_dims(context[n]) for n in data_names(context)):
             return variable
         here = source or find_grid(variable, context)
         chosen = _choose_weights(here, target, method, backend, weights)
