@@ -78,7 +78,7 @@ def _one_repeat(
     X, Y = scale_x.transform(train.X), scale_y.transform(train.Y)
     X_test, Y_test = scale_x.transform(test.X), scale_y.transform(test.Y)
     basis = anchor_basis(train.A)
-    errors = []
+    errors: list[float] = []
     for g in (gamma, 1.0):
         spectrum = decompose_samples(anchor_transform(X, basis, g), anchor_transform(Y, basis, g), exact=True)
         fits = (spectrum.fit(alpha, rank), spectrum.fit(0.0))
