@@ -9,7 +9,11 @@ from typing import Any
 
 import xarray as xr
 
+from climanchor._version import __version__
+
 CONVENTIONS = "CF-1.8"
+FILE_ATTRS = ("Conventions", "title", "history", "tree_attributes")  # of files, not of the data in memory
+MEMBER_ATTRS = {"standard_name": "realization", "long_name": "ensemble member"}
 
 
 def save_prepared(tree: xr.DataTree, path: str | os.PathLike[str]) -> Path:
@@ -59,7 +63,8 @@ def open_prepared(path: str | os.PathLike[str]) -> xr.DataTree:
         attrs: Mapping[Any, Any] = json.loads(first.attrs.get("tree_attributes", "{}"))
     else:
         engine: Any = "zarr" if source.suffix == ".zarr" else "netcdf4"
-        stored = xr.open_datatree(source, engine=engine, chunks={})
+        options: dict[str, Any] = {"consolidated": False} if engine == "zarr" else {}
+        stored = xr.open_datatree(source, engine=engine, chunks={}, **options)
         nodes = {name: node.to_dataset() for name, node in stored.children.items()}
         attrs = stored.attrs
     if not nodes or not all({"field", "forced", "div"} <= set(n.data_vars) for n in nodes.values()):
@@ -70,8 +75,10 @@ def open_prepared(path: str | os.PathLike[str]) -> xr.DataTree:
 
 
 def _in_memory_types(data: xr.Dataset) -> xr.Dataset:
-    attrs = {k: v for k, v in data.attrs.items() if k not in ("Conventions", "tree_attributes")}
-    out = data.assign_coords(year=data["year"].astype("int64")).set_coords(_bounds(data))
+    attrs = {k: v for k, v in data.attrs.items() if k not in FILE_ATTRS}
+    labels = xr.Variable("member", data["member_id"].values.astype(str), MEMBER_ATTRS)
+    out = data.drop_vars("member_id").assign_coords(year=data["year"].astype("int64"), member=labels)
+    out = out.set_coords(_bounds(data))
     out.attrs = attrs
     if "present" in out.coords:
         out = out.assign_coords(present=out["present"].astype(bool))
@@ -84,7 +91,8 @@ def _on_disk(model: str, data: xr.Dataset) -> xr.Dataset:
     if missing:
         raise ValueError(f"{model}: not prepared data, lacks {', '.join(sorted(missing))}")
     out = data.assign_coords(year=data["year"].astype("int32")).reset_coords(_bounds(data))
-    out["member"] = out["member"].astype(str)
+    labels = xr.Variable("member", data["member"].values.astype(object), MEMBER_ATTRS)
+    out = out.drop_vars("member").assign_coords(member_id=labels)  # CF: text is no coordinate variable
     if "present" in out.coords:
         attrs = {"long_name": "member has this year", "units": "1"}
         out = out.assign_coords(present=out["present"].astype("int8").assign_attrs(attrs))
@@ -94,7 +102,11 @@ def _on_disk(model: str, data: xr.Dataset) -> xr.Dataset:
     out["year"].encoding = {"_FillValue": None}
     for name in ("lat", "lon", *_bounds(data)):
         out[name].encoding = {"_FillValue": None}
-    titled = {"Conventions": CONVENTIONS, "title": f"Annual anomalies, forced response and DIV of {model}"}
+    titled = {
+        "Conventions": CONVENTIONS,
+        "title": f"Annual anomalies, forced response and DIV of {model}",
+        "history": f"prepared and written by climanchor {__version__}",
+    }
     out.attrs = {**_plain(out.attrs), **titled}
     return out
 
@@ -123,10 +135,10 @@ def _write_groups(models: dict[str, xr.Dataset], attrs: dict[str, Any], path: Pa
 
 
 def _write_zarr(models: dict[str, xr.Dataset], attrs: dict[str, Any], path: Path) -> None:
-    xr.Dataset(attrs=attrs).to_zarr(path, mode="w", consolidated=False)
+    xr.Dataset(attrs=attrs).to_zarr(path, mode="w", zarr_format=2, consolidated=False)
     for name, data in models.items():
-        even = data.chunk({dim: -1 for dim in data.dims if dim != "member"})
-        even.to_zarr(path, mode="a", group=name, consolidated=False)
+        even = data.assign({n: v.chunk({d: -1 for d in v.dims if d != "member"}) for n, v in data.items() if v.chunks})
+        even.to_zarr(path, mode="a", group=name, zarr_format=2, consolidated=False)
 
 
 def _write_folder(models: dict[str, xr.Dataset], attrs: dict[str, Any], path: Path) -> None:
