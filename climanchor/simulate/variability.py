@@ -14,6 +14,7 @@ from climanchor.simulate.models import ModelSpec
 from climanchor.simulate.patterns import weather_strength
 
 DEGREE = 32  # weather is resolved down to about 6 degrees
+_COARSE_DEGREE = 14
 WEATHER_MEMORY = 0.5  # correlation of weather from month to month
 ENSO_PERIOD, ENSO_DAMPING = 4.0, 2.5  # years
 WINDOW = 10  # years, of the running mean that defines DIV
@@ -64,15 +65,24 @@ def weather_spectrum() -> Array:
     return np.asarray(variance / variance.sum())
 
 
-def draw_weather(months: int, rng: np.random.Generator) -> NDArray[np.float32]:
-    """Coefficients (month, harmonic) of a stationary AR(1) in every harmonic."""
-    spectrum = weather_spectrum()
-    noise = rng.standard_normal((months, len(spectrum)), np.float32)
-    noise[1:] *= np.float32(np.sqrt(1 - WEATHER_MEMORY**2))
-    for month in range(1, months):
-        noise[month] += np.float32(WEATHER_MEMORY) * noise[month - 1]
-    noise *= np.sqrt(spectrum).astype(np.float32)
-    return noise
+def draw_weather(months: int, rng: np.random.Generator, degree: int = DEGREE) -> NDArray[np.float32]:
+    """Coefficients (month, harmonic) of a stationary AR(1) in every harmonic, at least up to ``degree``.
+
+    Coarse and fine harmonics come from streams of their own, so that coarse grids need not draw the fine ones.
+    """
+    scale = np.sqrt(weather_spectrum()).astype(np.float32)
+    memory, fresh = np.float32(WEATHER_MEMORY), np.float32(np.sqrt(1 - WEATHER_MEMORY**2))
+    coarse = (_COARSE_DEGREE + 1) ** 2
+    parts: list[NDArray[np.float32]] = []
+    for stream, part in zip(rng.spawn(2), (scale[:coarse], scale[coarse:]), strict=True):
+        if parts and degree <= _COARSE_DEGREE:
+            break
+        noise = stream.standard_normal((months, len(part)), np.float32)
+        noise[1:] *= fresh
+        for month in range(1, months):
+            noise[month] += memory * noise[month - 1]
+        parts.append(noise * part)
+    return np.concatenate(parts, axis=1)
 
 
 @lru_cache(maxsize=32)

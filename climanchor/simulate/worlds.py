@@ -133,8 +133,19 @@ def forced_series(spec: ModelSpec, months: Months, *, control: bool = False) -> 
     return series
 
 
-def realise(spec: ModelSpec, months: Months, *, seed: int, member: str, control: bool = False) -> Realisation:
-    """Draw one run; the draw depends on the seed, the model, the experiment and the member alone."""
+def realise(
+    spec: ModelSpec,
+    months: Months,
+    *,
+    seed: int,
+    member: str,
+    control: bool = False,
+    degree: int = DEGREE,
+) -> Realisation:
+    """Draw one run; the draw depends on the seed, the model, the experiment and the member alone.
+
+    ``degree`` is the highest degree of the weather's harmonics that will be used.
+    """
     name = f"{spec.name}/{'piControl' if control else 'historical'}/{member}"
 
     def rng(process: str) -> np.random.Generator:
@@ -146,7 +157,8 @@ def realise(spec: ModelSpec, months: Months, *, seed: int, member: str, control:
     ]
     enso = spec.physics.enso * ENSO.draw(months.count, rng("enso"))
     forced = forced_series(spec, months, control=control)
-    return Realisation(months, forced, np.column_stack([*decadal, enso]), draw_weather(months.count, rng("weather")))
+    weather = draw_weather(months.count, rng("weather"), degree)
+    return Realisation(months, forced, np.column_stack([*decadal, enso]), weather)
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,6 +205,14 @@ class World:
         modes = _annual(run.internal[inside], share).astype(np.float32)
         field += np.tensordot(modes, self.internal.astype(np.float32), axes=1)
         return np.asarray(field, np.float32)
+
+    def global_internal(self, run: Realisation) -> Array:
+        """Area-weighted global mean of the internal variability of annual means in K, for the complete years."""
+        _, inside, share = run.months.annual()
+        weather, winter = run.weather[inside].astype(float), run.months.winter[inside, None]
+        mean, excess = (self.harmonics.analyse(strength)[: weather.shape[1]] for strength in self.weather)
+        modes = _annual(run.internal[inside], share) @ self.grid.mean(self.internal)
+        return np.asarray(modes + _annual(weather, share) @ mean + _annual(weather * winter, share) @ excess)
 
 
 @lru_cache(maxsize=16)
