@@ -9,6 +9,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from climanchor.plotting.ensemble import by_model, variable
 from climanchor.plotting.grid import TEMPERATURE_UNITS, check_units, checked_map, describe
 from climanchor.plotting.panels import Scale, add_colour_bar, centred, draw_field, map_axes, panel_title, sequential
 from climanchor.plotting.style import Width, label_panels, styled
@@ -144,7 +145,7 @@ def map_forced(
     >>> map_forced(forced, period=(2005, 2014)).axes[-1].get_xlabel()
     'Forced response, 2005–2014 (K)'
     """
-    responses = {title: _forced(node, title) for title, node in _models(data, models).items()}
+    responses = {title: _forced(node, title) for title, node in by_model(data, models).items()}
     maps, periods = {}, set()
     for title, forced in responses.items():
         last = int(forced["year"].max())
@@ -165,32 +166,13 @@ def map_forced(
     return draw_panels(maps, scale, label=label, mean=mean, ax=ax, projection=projection, width=width)
 
 
-def _models(data: Any, models: Sequence[str] | None) -> dict[str, Any]:
-    """Return the datasets of a DataTree by climate model, or a single one without a name."""
-    if not isinstance(data, xr.DataTree):
-        if models is not None:
-            raise ValueError("models can be chosen from a DataTree only; this is one model's data")
-        return {"": data}
-    if not data.children:
-        return {"": data.to_dataset()}
-    unknown = [name for name in models or () if name not in data.children]
-    if unknown:
-        raise ValueError(f"data has no models {unknown}: it holds {sorted(data.children)}")
-    return {name: data[name].to_dataset() for name in (models or data.children)}
-
-
 def _forced(node: Any, title: str) -> xr.DataArray:
     where = f" of {title}" if title else ""
-    if isinstance(node, xr.Dataset):
-        if "forced" not in node:
-            raise ValueError(f"data{where} has no 'forced': it holds {sorted(map(str, node.data_vars))}")
-        node = node["forced"]
-    if not isinstance(node, xr.DataArray):
-        raise TypeError(f"data must be a DataTree, Dataset or DataArray, got {type(node).__name__}")
-    if "year" not in node.dims:
-        raise ValueError(f"forced{where} has no dimension year: its dimensions are {tuple(map(str, node.dims))}")
-    check_units(node, f"forced{where}", TEMPERATURE_UNITS)
-    return node.mean("member", keep_attrs=True) if "member" in node.dims else node
+    forced = variable(node, "forced", where)
+    if "year" not in forced.dims:
+        raise ValueError(f"forced{where} has no dimension year: its dimensions are {tuple(map(str, forced.dims))}")
+    check_units(forced, f"forced{where}", TEMPERATURE_UNITS)
+    return forced.mean("member", keep_attrs=True) if "member" in forced.dims else forced
 
 
 def map_patterns(
