@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from pydantic import (
+    AfterValidator,
     AliasChoices,
     BaseModel,
     BeforeValidator,
@@ -82,7 +83,17 @@ Rank = Annotated[int, Field(ge=1)]
 Alphas = Annotated[list[Alpha], Field(min_length=1), BeforeValidator(_expand_spaced)]
 Gammas = Annotated[list[Gamma], Field(min_length=1), BeforeValidator(_expand_spaced)]
 Ranks = Annotated[list[Rank], Field(min_length=1), BeforeValidator(_whole)]
+Drift = Literal["none", "linear", "quadratic"]
 Year = Annotated[int, Field(ge=1, le=9999)]
+
+
+def _forwards(value: tuple[int, int]) -> tuple[int, int]:
+    if value[0] > value[1]:
+        raise ValueError(f"the first year ({value[0]}) is after the last ({value[1]})")
+    return value
+
+
+Period = Annotated[tuple[Year, Year], AfterValidator(_forwards)]
 
 
 class Simulate(Section):
@@ -166,8 +177,9 @@ class Prepare(Section):
 
     grid: float = Field(default=5.0, gt=0, le=60)
     method: Literal["conservative", "bilinear"] = "conservative"
-    reference: tuple[Year, Year] = (1850, 1900)
+    reference: Period = (1850, 1900)
     min_reference_years: int = Field(default=20, ge=1)
+    short_members: Literal["raise", "drop"] = "drop"
     window: int = Field(default=10, ge=1, le=100)
     leave_one_out: bool = False
     area_weighted: bool = True
@@ -177,13 +189,6 @@ class Prepare(Section):
     def _divides_globe(cls, value: float) -> float:
         if abs(180 / value - round(180 / value)) > 1e-9:
             raise ValueError(f"cells of {value:g}° do not tile the globe: 180 / {value:g} is not whole")
-        return value
-
-    @field_validator("reference")
-    @classmethod
-    def _forwards(cls, value: tuple[int, int]) -> tuple[int, int]:
-        if value[0] > value[1]:
-            raise ValueError(f"the first year ({value[0]}) is after the last ({value[1]})")
         return value
 
     @model_validator(mode="after")
@@ -231,8 +236,8 @@ class Observations(Section):
 
     path: Path | None = None
     short_name: str | None = _facet("short_name")
-    name: str | None = None
-    base_period: tuple[Year, Year] | None = None
+    units: str | None = None
+    min_reference_years: int | None = Field(default=None, ge=1)
     simulated: bool = False
 
     @model_validator(mode="after")
@@ -243,17 +248,24 @@ class Observations(Section):
 
 
 class DetectionSettings(Section):
-    """Is the observed change outside what internal variability makes? Passed on to ``detect``."""
+    """Is the observed change outside what internal variability makes? The settings are those of ``detect``.
+
+    ``reference`` is for observations that do not reach back to the reference of ``prepare``: models and
+    observations are both set to this period, and fingerprints refitted on it with the chosen α and ρ.
+    """
 
     observations: Observations
-    control: list[Dataset] = []
+    control: list[Dataset] = Field(default_factory=list)
     exp: str = _facet("exp", "piControl")
+    reference: Period | None = None
     statistic: Literal["trend", "correlation"] = "trend"
     window: int = Field(default=40, ge=5, le=1000)
+    sided: Literal["two-sided", "greater", "less"] = "two-sided"
     level: float = Field(default=0.05, gt=0, lt=1)
-    inflate: list[Annotated[float, Field(gt=0)]] = [1.0, 2.0]
-    drift: Literal["none", "linear", "quadratic"] = "linear"
-    null: Literal["pooled", "per_model", "leave_one_out"] = "pooled"
+    inflations: list[Annotated[float, Field(gt=0)]] = Field(default=[1.0, 2.0**0.5, 2.0], min_length=1)
+    drift: Drift = "linear"
+    null: Literal["pooled", "per_model", "leave_model_out"] = "pooled"
+    min_coverage: float = Field(default=0.1, gt=0, le=1)
     gammas: Gammas | None = None
 
 
@@ -261,7 +273,6 @@ class Figures(Section):
     """Which files to write beside the report."""
 
     formats: list[Literal["png", "pdf", "svg"]] = Field(default=["png", "pdf"], min_length=1)
-    dpi: int = Field(default=150, ge=30, le=1200)
 
     @field_validator("formats")
     @classmethod

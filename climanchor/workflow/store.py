@@ -59,7 +59,8 @@ class Step:
 
     ``inputs`` are the finished products of the steps it needs, by their names here; ``scratch`` is a folder that
     survives a killed run, for partial results. ``parameters`` must be JSON; ``code`` names the subpackages whose
-    source the product depends on.
+    source the product depends on; ``publish`` says under which names its files (or those
+    that match a pattern, where the name ends in ``/``) are shown in the output folder.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Step:
     inputs: Mapping[str, Step] = field(default_factory=dict)
     code: tuple[str, ...] = ()
     label: str = ""
+    publish: Mapping[str, str] = field(default_factory=dict)
 
     @functools.cached_property
     def key(self) -> str:

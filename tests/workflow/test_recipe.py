@@ -89,7 +89,7 @@ WRONG = {
     ),
     "an unknown rule": (
         changed("selection: {}", "selection: {rule: paretto}"),
-        "selection.rule is 'paretto', should be 'published', 'per_gamma', 'weighted' or 'pareto' (did you mean pareto?)",
+        "should be 'published', 'per_gamma', 'weighted' or 'pareto' (did you mean pareto?)",
     ),
     "a root that does not exist": (changed("root: .", "root: no/such/folder"), "no/such/folder does not exist"),
     "a root that is a file": (changed("root: .", "root: file.nc"), "file.nc is a file, not a folder"),
