@@ -1,16 +1,18 @@
 """Metrics, tables, figures and notes of the perturbation experiments."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
+from numpy.typing import NDArray
 
 from climanchor.experiments.experiment import Drawing
 
 #: Strengths t at which the mean MSE of the authors' generator (20 repeats, one scalar H) is known.
 KNOWN_STRENGTHS = (0.0, 1.053, 2.105, 2.947, 4.0)
-KNOWN = {
+KNOWN: Mapping[str, Mapping[tuple[str, str], tuple[float, ...]]] = {
     "instrumental": {
         ("MLR", "PA"): (0.517, 0.931, 2.18, 3.77, 6.52),
         ("MLR", "plain"): (0.611, 0.723, 1.07, 1.51, 2.26),
@@ -86,57 +88,69 @@ def perturbation_metrics(dataset: xr.Dataset) -> dict[str, Any]:
 
 
 def perturbation_table(dataset: xr.Dataset) -> pd.DataFrame:
-    """Our mean MSE ± 2 standard errors at the strengths of the known answers, and the known answers.
+    """One row per algorithm and method: the mean MSE ± 2 standard errors, and the known value, at five strengths.
 
-    Strengths without a counterpart in the grid are left out; ``known`` is empty where nothing is known.
+    Strengths without a counterpart in the dataset's grid are left out, and so is ``known`` where nothing is known.
     """
     if "noise" in dataset.dims:
         parts = {str(noise): perturbation_table(dataset.sel(noise=noise)) for noise in dataset["noise"].values}
         return pd.concat(parts, names=["noise", None]).reset_index("noise").reset_index(drop=True)
-    standard = dataset.attrs.get("hidden") == "scalar" and dataset.attrs.get("dimension") == 10
-    gaussian = dataset.attrs.get("noise") == "gaussian"
-    known = KNOWN.get(str(dataset.attrs.get("setting")), {}) if standard and gaussian else {}
+    known = known_answers(dataset)
     lines = []
-    for k, strength in enumerate(KNOWN_STRENGTHS):
-        at = dataset.sel({"t": strength}, method="nearest")
-        if abs(float(at["t"]) - strength) > TOLERANCE:
-            continue
-        for algorithm in dataset["algorithm"].values.tolist():
-            for method in dataset["method"].values.tolist():
-                mse = at["mse"].sel({"algorithm": algorithm, "method": method}).values
-                reference = known.get((algorithm, method))
-                lines.append(
-                    {
-                        "algorithm": algorithm,
-                        "method": method,
-                        "t": float(at["t"]),
-                        "mse": float(mse.mean()),
-                        "±": 2 * float(mse.std(ddof=1)) / np.sqrt(len(mse)) if len(mse) > 1 else np.nan,
-                        "known": reference[k] if reference else np.nan,
-                    }
-                )
-    return pd.DataFrame(lines).sort_values(["algorithm", "method", "t"], kind="stable", ignore_index=True)
+    for algorithm in dataset["algorithm"].values.tolist():
+        for method in dataset["method"].values.tolist():
+            line = {"algorithm": algorithm, "method": method}
+            curve = dataset["mse"].sel({"algorithm": algorithm, "method": method})
+            for k, label, at in _shared_strengths(dataset["t"]):
+                line[label] = _with_error(curve.isel(t=at).values)
+                if known:
+                    reference = known.get((algorithm, method))
+                    line[f"known, {label}"] = f"{reference[k]:.3g}" if reference else "–"
+            lines.append(line)
+    return pd.DataFrame(lines)
+
+
+def known_answers(dataset: xr.Dataset) -> Mapping[tuple[str, str], tuple[float, ...]]:
+    """The known answers to the dataset's setting, by algorithm and method; none if it is not that of the paper."""
+    paper: dict[str, str | int] = {"noise": "gaussian", "hidden": "scalar", "dimension": 10, "rank": 5, "n_train": 300}
+    if any(dataset.attrs.get(key) != value for key, value in paper.items()):
+        return {}
+    return KNOWN.get(str(dataset.attrs["setting"]), {})
+
+
+def _shared_strengths(strengths: xr.DataArray) -> list[tuple[int, str, int]]:
+    """Which known strength, its label, and the position of its neighbour in the grid, if it has a close one."""
+    shared = []
+    for k, known in enumerate(KNOWN_STRENGTHS):
+        at = int(np.argmin(np.abs(strengths.values - known)))
+        if abs(float(strengths[at]) - known) <= TOLERANCE:
+            shared.append((k, f"t = {known:.2f}", at))
+    return shared
+
+
+def _with_error(values: NDArray[np.float64]) -> str:
+    error = f" ± {2 * values.std(ddof=1) / np.sqrt(len(values)):.3f}" if len(values) > 1 else ""
+    return f"{values.mean():.3f}{error}"
 
 
 def perturbation_drawings(dataset: xr.Dataset) -> list[Drawing]:
-    """One figure, or one for each noise."""
-    caption = (
-        "Test error against the strength of the intervention on the anchor, mean over {repeats} repeats with "
-        "two standard errors shaded, for each algorithm with the anchor partialled out (PA), plain, in the "
-        "instrumental-variable limit (IV) and at a finite gamma{extra}."
-    )
+    """One figure, or one for each noise; cut above the plain fits, where PA leaves the frame."""
+    if "noise" in dataset.dims:
+        parts = {f"perturbation_{n}": dataset.sel(noise=n, drop=True) for n in dataset["noise"].values.tolist()}
+        return [_drawing(part, name, f"; {name.split('_')[1]} noise") for name, part in parts.items()]
+    return [_drawing(dataset, "perturbation", "")]
+
+
+def _drawing(dataset: xr.Dataset, name: str, extra: str) -> Drawing:
     repeats = dataset.sizes["repeat"]
-    if "noise" not in dataset.dims:
-        return [Drawing("perturbation", "perturbation", dataset, caption.format(repeats=repeats, extra=""))]
-    return [
-        Drawing(
-            f"perturbation_{noise}",
-            "perturbation",
-            dataset.sel(noise=noise, drop=True),
-            caption.format(repeats=repeats, extra=f"; {noise} noise"),
-        )
-        for noise in dataset["noise"].values.tolist()
-    ]
+    caption = (
+        f"Test error against the strength of the intervention on the anchor, mean over {repeats} repeats "
+        "with two standard errors shaded, for each algorithm with the anchor partialled out (PA), plain, in the "
+        f"instrumental-variable limit (IV) and at a finite gamma{extra}. The steepest curves leave the frame."
+    )
+    plain = dataset["mse"].sel({"method": "plain"}).mean("repeat")
+    limits = (0.0, 1.25 * float(plain.max("t").min("algorithm")))
+    return Drawing(name, "perturbation", dataset, caption, {"limits": limits})
 
 
 def _by_name(mean: xr.DataArray) -> dict[str, dict[str, list[float]]]:

@@ -93,11 +93,11 @@ def air_quality(
     if unknown or not protocols:
         raise ValueError(f"protocols is {list(protocols)}; it must hold {' and/or '.join(PROTOCOLS)}")
     table = load_table(path, missing="value")
-    one = partial(_one_order, table, tuple(protocols), bins)
-    results = run_repeats(one, repeats=len(ORDERS), seed=seed, n_jobs=n_jobs)
-    mse = np.array([[[errors[name] for name in ESTIMATORS] for errors in order] for order in results])
+    runs = {"published": partial(_published, table, seed), "described": partial(_described, table, bins)}
+    results = [runs[protocol](n_jobs) for protocol in protocols]
+    mse = np.array([[[errors[name] for errors in orders] for name in ESTIMATORS] for orders in results])
     return xr.Dataset(
-        {"mse": (("protocol", "estimator", "order"), mse.transpose(1, 2, 0))},
+        {"mse": (("protocol", "estimator", "order"), mse)},
         coords={
             "protocol": list(protocols),
             "estimator": list(ESTIMATORS),
@@ -109,18 +109,24 @@ def air_quality(
     )
 
 
-def _one_order(
-    table: pd.DataFrame, protocols: tuple[str, ...], bins: int, stream: SeedSequence
-) -> list[dict[str, float]]:
-    """Errors of each protocol for the order whose number is the last key of ``stream``."""
-    order = ORDERS[stream.spawn_key[-1]]
-    errors = {}
-    if "published" in protocols:
-        errors["published"] = published_errors(table, order, stream)
-    if "described" in protocols:
-        complete = described_table(table.where(table != MISSING))
-        errors["described"] = described_errors(complete, order, bins=bins)
-    return [errors[protocol] for protocol in protocols]
+def _published(table: pd.DataFrame, seed: int, n_jobs: int | None) -> list[dict[str, float]]:
+    def one(stream: SeedSequence) -> dict[str, float]:
+        return published_errors(table, ORDERS[stream.spawn_key[-1]], stream)
+
+    return run_repeats(one, repeats=len(ORDERS), seed=seed, n_jobs=n_jobs)
+
+
+def _described(table: pd.DataFrame, bins: int, n_jobs: int | None) -> list[dict[str, float]]:
+    """The two training seasons are on a par, so that only half of the orders differ."""
+    complete = described_table(table.where(table != MISSING))
+    distinct = [order for order in ORDERS if order[0] < order[1]]
+
+    def one(stream: SeedSequence) -> dict[str, float]:
+        return described_errors(complete, distinct[stream.spawn_key[-1]], bins=bins)
+
+    errors = run_repeats(one, repeats=len(distinct), n_jobs=n_jobs)
+    by_held_out = {order[2:]: result for order, result in zip(distinct, errors, strict=True)}
+    return [by_held_out[order[2:]] for order in ORDERS]
 
 
 def air_quality_metrics(dataset: xr.Dataset) -> dict[str, Any]:

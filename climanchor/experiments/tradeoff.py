@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from climanchor.experiments.experiment import Drawing
 from climanchor.experiments.repeats import run_repeats
-from climanchor.fingerprint import Selection
+from climanchor.fingerprint import Choice, Selection
 from climanchor.kernels import Moments, anchor_basis, anchor_transform, decompose_samples, score_path
 from climanchor.kernels.scores import Scores
 from climanchor.simulate.structural import LinearSCM, child_seed
@@ -144,18 +144,22 @@ def selection(dataset: xr.Dataset, sample: str = "validation") -> Selection:
     return Selection(scores.assign(r2_area=scores["r2"]))  # targets of equal area
 
 
-def choices(dataset: xr.Dataset) -> dict[str, dict[str, Any]]:
-    """What each rule chooses on validation data, and its mean scores on both samples."""
-    chosen = selection(dataset)
-    rules = {
-        "plain": chosen.best("published"),
-        "weighted_0.5": chosen.best("weighted", weight=0.5),
-        "weighted_0.1": chosen.best("weighted", weight=0.1),
-        "pareto": chosen.best("pareto"),
+def choices(dataset: xr.Dataset) -> dict[str, Choice]:
+    """What each rule chooses on validation data."""
+    candidates = selection(dataset)
+    return {
+        "plain": candidates.best("published"),
+        "weighted_0.5": candidates.best("weighted", weight=0.5),
+        "weighted_0.1": candidates.best("weighted", weight=0.1),
+        "pareto": candidates.best("pareto"),
     }
+
+
+def chosen_scores(dataset: xr.Dataset) -> dict[str, dict[str, Any]]:
+    """The choice of each rule with its mean scores on both samples."""
     mean = dataset.mean("repeat")
     table: dict[str, dict[str, Any]] = {}
-    for rule, choice in rules.items():
+    for rule, choice in choices(dataset).items():
         at = mean.sel(gamma=choice.gamma, alpha=choice.alpha, rank=choice.rank)
         scores = {s: {name: float(at[name].sel(sample=s)) for name in SCORES} for s in SAMPLES}
         table[rule] = {"gamma": choice.gamma, "alpha": choice.alpha, "rank": choice.rank, **scores}
@@ -164,7 +168,7 @@ def choices(dataset: xr.Dataset) -> dict[str, dict[str, Any]]:
 
 def hyperparameter_metrics(dataset: xr.Dataset) -> dict[str, Any]:
     """``choice.<rule>.<gamma|alpha|rank>`` and ``choice.<rule>.<validation|test>.<mse|r2|r|r_abs>``."""
-    return {"choice": choices(dataset), "repeats": dataset.sizes["repeat"], "t": float(dataset.attrs["strength"])}
+    return {"choice": chosen_scores(dataset), "repeats": dataset.sizes["repeat"], "t": float(dataset.attrs["strength"])}
 
 
 def hyperparameter_table(dataset: xr.Dataset) -> pd.DataFrame:
@@ -182,7 +186,7 @@ def hyperparameter_table(dataset: xr.Dataset) -> pd.DataFrame:
                     for name, label in (("mse", "MSE"), ("r_abs", "|r|"))
                 },
             }
-            for rule, chosen in choices(dataset).items()
+            for rule, chosen in chosen_scores(dataset).items()
         ]
     )
 
@@ -193,4 +197,8 @@ def hyperparameter_drawings(dataset: xr.Dataset) -> list[Drawing]:
         "validation": "R² and mean correlation of residuals with the anchor on validation data, for every candidate.",
         "test": "The same candidates on test data, where the anchor varies more than in training.",
     }
-    return [Drawing(f"pareto_{s}", "pareto", selection(dataset, s).pareto(), captions[s]) for s in SAMPLES]
+    marked = {rule.replace("_", ", w = "): choice for rule, choice in choices(dataset).items()}
+    return [
+        Drawing(f"pareto_{s}", "pareto", selection(dataset, s).pareto(), captions[s], {"chosen": marked})
+        for s in SAMPLES
+    ]
