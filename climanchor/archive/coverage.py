@@ -36,17 +36,20 @@ def coverage(runs: Iterable[Run]) -> pd.DataFrame:
 def coverage_years(runs: Iterable[Run]) -> pd.DataFrame:
     """Which years are complete: a boolean table, a row per (model, experiment, member), a column per year.
 
+    The columns run from the first to the last complete year of any run, without gaps.
+
     >>> coverage_years([]).empty
     True
     """
     listed = list(runs)
-    found = {(run.model, run.member): read_series(run)[0] for run in listed}
-    years = {key: complete_years(series) if series else [] for key, series in found.items()}
-    held = [year for group in years.values() for year in group]
-    span = range(min(held), max(held) + 1) if held else range(0)
-    index = pd.MultiIndex.from_tuples(list(years), names=["model", "member"]) if years else None
-    table = np.array([np.isin(list(span), group) for group in years.values()], dtype=bool)
-    return pd.DataFrame(table.reshape(len(years), len(span)), index=index, columns=pd.Index(list(span), name="year"))
+    found = [read_series(run)[0] for run in listed]
+    years = [complete_years(series) if series else [] for series in found]
+    held = [year for group in years for year in group]
+    span = np.arange(min(held), max(held) + 1) if held else np.empty(0, np.int64)
+    names = ["model", "experiment", "member"]
+    index = pd.MultiIndex.from_arrays([[getattr(run, name) for run in listed] for name in names], names=names)
+    table = np.array([np.isin(span, group) for group in years], dtype=bool).reshape(len(listed), span.size)
+    return pd.DataFrame(table, index=index, columns=pd.Index(span, name="year"))
 
 
 def complete_years(series: Series) -> list[int]:
@@ -76,8 +79,8 @@ def format_coverage(table: pd.DataFrame, *, width: int | None = None) -> str:
     out = Console(file=StringIO(), width=width, no_color=True, highlight=False)
     shown = Table(box=None, pad_edge=False)
     headings = {
-        "model": "model", "experiment": "experiment", "member": "member", "files": "files", "first": "first", "last": "last",
-        "complete_years": "years", "missing": "missing", "duplicate": "twice", "calendar": "calendar",
+        "model": "model", "experiment": "experiment", "member": "member", "files": "files", "first": "first",
+        "last": "last", "complete_years": "years", "missing": "missing", "duplicate": "twice", "calendar": "calendar",
         "grid": "grid", "units": "units", "usable": "ok",
     }  # fmt: skip
     headings = {k: v for k, v in headings.items() if k != "experiment" or table.experiment.nunique() > 1}

@@ -84,18 +84,17 @@ def hdf5_size(stream: BinaryIO) -> int:
     """Size in bytes that the superblock of an HDF5 file declares; 0 where it is of an unknown kind."""
     stream.seek(8)
     head = stream.read(88)
-    version = head[0] if head else 255
-    if version in (0, 1) and len(head) >= 88:
-        # Version, five more one-byte fields, and group parameters come before the four addresses.
-        width, offset = head[5], 16 if version == 0 else 20
-    elif version in (2, 3) and len(head) >= 36:
-        width, offset = head[1], 4
-    else:
+    version = head[0] if head else 0
+    # Up to version 1 the sizes of addresses and the group parameters come before the four addresses.
+    layout = {0: (5, 16), 1: (5, 20), 2: (1, 4), 3: (1, 4)}.get(version)
+    if layout is None:
         return 0
-    if width not in (4, 8):
-        return 0
-    end = head[offset + 2 * width : offset + 3 * width]
-    return int.from_bytes(end, "little")
+    width_at, addresses = layout
+    width = head[width_at] if len(head) > width_at else 8
+    end = addresses + 3 * width
+    if len(head) < min(end, 88):
+        return 8 + end
+    return int.from_bytes(head[end - width : end], "little") if width in (4, 8) else 0
 
 
 def classic_size(stream: BinaryIO, path: str | Path) -> int:

@@ -11,6 +11,7 @@ import pickle
 import struct
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
 from threading import Lock, Timer
@@ -22,13 +23,15 @@ from climanchor.archive.integrity import BadFileError, check_file
 
 #: Seconds after which a file that does not answer is given up; slow tape or network storage needs this long.
 TIME_LIMIT = 120.0
+_COMMAND = (sys.executable, "-c", "from climanchor.archive.probe import serve; serve()")
 
 
 class HeaderReader:
     """Reads headers in a child process that is started at the first request and reused."""
 
-    def __init__(self, *, time_limit: float = TIME_LIMIT) -> None:
+    def __init__(self, *, time_limit: float = TIME_LIMIT, command: Sequence[str] = _COMMAND) -> None:
         self.time_limit = time_limit
+        self.command = list(command)
         self._lock = Lock()
         self._child: subprocess.Popen[bytes] | None = None
         self._owner = 0
@@ -77,11 +80,10 @@ class HeaderReader:
         """The child, started if need be; ``None`` where this system cannot start one."""
         if self._child is None or self._owner != os.getpid() or self._child.poll() is not None:
             self.close()
-            command = [sys.executable, "-c", "from climanchor.archive.probe import serve; serve()"]
             environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
             try:
                 self._child = subprocess.Popen(
-                    command,
+                    self.command,
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     env=environment,

@@ -1,7 +1,7 @@
 """A run: one member of one climate model in one experiment, and the files that hold it."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 
@@ -71,6 +71,19 @@ class Runs(list[Run]):
     def __init__(self, runs: Iterable[Run] = (), problems: Iterable[Problem] = ()) -> None:
         super().__init__(runs)
         self.problems: tuple[Problem, ...] = tuple(problems)
+
+    def without(self, path: str | PathLike[str], *, reason: str) -> "Runs":
+        """The same runs without one file, which is listed in ``problems``; for a file that failed while read.
+
+        Raises ``ValueError`` where no run has the file.
+        """
+        gone = Path(path)
+        hit = [run for run in self if gone in run.paths]
+        if not hit:
+            raise ValueError(f"no run has the file {gone}")
+        left = [replace(run, paths=tuple(p for p in run.paths if p != gone)) for run in self]
+        listed = (Problem(run.model, run.member, str(gone), reason) for run in hit)
+        return Runs(left, (*self.problems, *listed))
 
 
 def describe_run(
