@@ -28,10 +28,12 @@ BLOCK_SAMPLES = 2048
 
 @dataclass(frozen=True, eq=False)
 class ModelMoments:
-    """The moments of all samples of one model and the distinct rows of its targets."""
+    """The moments of one model, the distinct rows of its targets and, if its samples were drawn, the draw."""
 
     moments: Moments
     rows: Array
+    member: NDArray[np.str_] | None = None
+    year: NDArray[np.int64] | None = None
 
 
 def model_moments(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -54,17 +54,16 @@ class Evidence:
         columns = mask[self.cells.mask]
         if not columns.any():
             raise ValueError("the mask leaves no cell that the fingerprint was fitted on: nothing to restrict to")
-        return Evidence(
-            self.cells.keeping(columns),
-            self.masked,
-            None if self.samples is None else {m: s.restrict(columns) for m, s in self.samples.items()},
-            None
+        return replace(
+            self,
+            cells=self.cells.keeping(columns),
+            samples=None if self.samples is None else {m: s.restrict(columns) for m, s in self.samples.items()},
+            moments=None
             if self.moments is None
             else {
-                m: ModelMoments(v.moments.restrict(predictors=columns, targets=columns), v.rows[:, columns])
+                m: replace(v, moments=v.moments.restrict(predictors=columns, targets=columns), rows=v.rows[:, columns])
                 for m, v in self.moments.items()
             },
-            self.seed,
         )
 
     def digest(self) -> str:
@@ -85,21 +84,16 @@ class Evidence:
         return [m.xx, m.xy, m.xa, m.yy, m.ya, m.aa, m.x_mean, m.y_mean, m.a_mean, self.moments[model].rows]
 
     def describe(self) -> xr.Dataset:
-        """The draw: which member and year of which model each sample is; for moments, how many samples."""
-        if self.samples is None:
-            assert self.moments is not None
-            counts = [v.moments.count for v in self.moments.values()]
-            return xr.Dataset({"sample_count": ("model", counts)}, coords={"model": list(self.moments)})
-        s = Samples.stack(self.samples.values())
-        counts = [len(v.X) for v in self.samples.values()]
-        return xr.Dataset(
-            {
-                "sample_count": ("model", counts),
-                "sample_model": ("sample", s.model),
-                "sample_member": ("sample", s.member),
-                "sample_year": ("sample", s.year),
-            },
-            coords={"model": list(self.samples)},
+        """How many samples each model gave and, where they were drawn, the member and year of each."""
+        parts = self.samples or self.moments or {}
+        counts = [len(v.X) if isinstance(v, Samples) else v.moments.count for v in parts.values()]
+        ds = xr.Dataset({"sample_count": ("model", counts)}, coords={"model": list(parts)})
+        if any(v.member is None for v in parts.values()):
+            return ds
+        return ds.assign(
+            sample_model=("sample", np.repeat(list(parts), counts)),
+            sample_member=("sample", np.concatenate([v.member for v in parts.values()])),
+            sample_year=("sample", np.concatenate([v.year for v in parts.values()])),
         )
 
     def attributes(self) -> dict[str, Any]:
@@ -155,7 +149,7 @@ def _moments(
     if samples_per_model is None:
         return model_moments(datasets, cells)
     drawn = draw_samples(datasets, cells, samples_per_model=samples_per_model, seed=seed)
-    return {m: ModelMoments(s.moments(), s.rows) for m, s in drawn.items()}
+    return {m: ModelMoments(s.moments(), s.rows, s.member, s.year) for m, s in drawn.items()}
 
 
 def _without_missing(evidence: Evidence, complete: NDArray[np.bool_], missing: Missing) -> Evidence:
@@ -167,4 +161,4 @@ def _without_missing(evidence: Evidence, complete: NDArray[np.bool_], missing: M
         raise ValueError(f"{what}: fill or mask them, or use missing='mask' to leave these cells out everywhere")
     warnings.warn(f"{what}; they are left out of every model", stacklevel=3)
     kept = evidence.restrict(cells.keeping(complete).mask)
-    return Evidence(kept.cells, len(gaps), kept.samples, kept.moments, kept.seed)
+    return replace(kept, masked=len(gaps))

@@ -117,7 +117,7 @@ def _diagnose(
     if rank is not None:
         warn_inert_rank(rank, training.target_rank, name="rank")
     if gamma != 1:
-        constant = ["div"] if not (training.scaling.a_scale > 0).any() else []
+        constant = ["div"] if np.isinf(training.scaling.a_scale).all() else []
         n = sum(evidence.describe()["sample_count"].values)
         warn_weak_anchors(constant, rank=1 - len(constant), n_samples=int(n), gamma=gamma)
     if gamma not in (0, 1, np.inf) and alpha == 0 and isinstance(training, SampleTraining):

@@ -182,11 +182,10 @@ def sample_scaling(data: Samples, *, scale: bool = True) -> Scaling:
     """Weighted means and standard deviations of the samples, without their moments."""
     w = data.weights / data.weights.sum()
     per_row = np.bincount(data.index, weights=w, minlength=len(data.rows))
-    parts = []
-    for M, share in ((data.X, w), (data.rows, per_row), (data.A, w)):
-        mean = share @ M
-        parts += [mean, np.sqrt(share @ (M - mean) ** 2) if scale else np.ones_like(mean)]
-    return Scaling(*parts)
+    means = [w @ data.X, per_row @ data.rows, w @ data.A]
+    columns = ((w, data.X), (per_row, data.rows), (w, data.A))
+    variances = [share @ (M - mean) ** 2 for (share, M), mean in zip(columns, means, strict=True)]
+    return Scaling.from_variances(means, variances, scale=scale)
 
 
 def check_variance(scaling: Scaling, cells: Cells) -> None:

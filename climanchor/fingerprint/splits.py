@@ -36,7 +36,7 @@ def split_models(
     both sides. With an odd number of families the larger half trains.
 
     >>> [s.train for s in split_models(["A", "B", "C", "D"], n_splits=2, seed=1)]
-    [('B', 'C'), ('B', 'D')]
+    [('A', 'B'), ('B', 'D')]
     """
     groups = _groups(models, families)
     if len(groups) < 2:

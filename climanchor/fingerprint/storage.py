@@ -120,8 +120,9 @@ def _evidence(evidence: Evidence, model: str) -> xr.Dataset:
     if evidence.samples is not None:
         return _pack(evidence.samples[model], _SAMPLE_DIMS)
     assert evidence.moments is not None
-    ds = _pack(evidence.moments[model].moments, _MOMENT_DIMS)
-    return ds.assign(rows=(("row", "cell"), evidence.moments[model].rows))
+    part = evidence.moments[model]
+    ds = _pack(part.moments, _MOMENT_DIMS).assign(rows=(("row", "cell"), part.rows))
+    return ds if part.member is None else ds.assign(member=("sample", part.member), year=("sample", part.year))
 
 
 def _pack(record: Any, dims: Mapping[str, tuple[str, ...]]) -> xr.Dataset:
@@ -187,5 +188,6 @@ def _read_evidence(groups: Mapping[str, xr.Dataset], cells: Cells) -> Evidence:
         else:
             sums = {k: ds[k].values for k in _MOMENT_DIMS if k not in ("weight", "count")}
             whole = Moments(weight=float(ds["weight"]), count=int(ds["count"]), **sums)
-            moments[model] = ModelMoments(whole, ds["rows"].values)
+            draw = [ds[k].values if k in ds else None for k in ("member", "year")]
+            moments[model] = ModelMoments(whole, ds["rows"].values, *draw)
     return Evidence(cells, int(about["masked"]), samples or None, moments or None, int(about["seed"]))

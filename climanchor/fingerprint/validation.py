@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -121,28 +121,34 @@ def _score_splits(
     workers: int | None,
     progress: Callable[[int, int], None] | None,
 ) -> list[xr.Dataset]:
-    folder = None if store is None else Path(store)
-    digest = evidence.digest() if folder else ""
-    done = 0
+    digest = "" if store is None else evidence.digest()
+    results: dict[Split, xr.Dataset] = {}
 
-    def one(split: Split) -> xr.Dataset:
-        path = None if folder is None else folder / f"split-{_key(digest, split, grid, standardise)}.nc"
-        kept = None if path is None else _read_split(path)
-        if kept is not None:
-            return kept
-        scores = _score_split(evidence, split, grid, standardise)
-        if path is not None:
-            _write_split(scores, path)
-        return scores
+    def keep(split: Split, scores: xr.Dataset) -> None:
+        results[split] = scores
+        if progress is not None:
+            progress(len(results), len(set(splits)))
 
-    results = []
-    with _one_blas_thread_each(workers or _cores(), len(splits)) as run:
-        for result in run(one, splits):
-            results.append(result)
-            done += 1
-            if progress is not None:
-                progress(done, len(splits))
-    return results
+    def path(split: Split) -> Path:
+        assert store is not None
+        return Path(store) / f"split-{_key(digest, split, grid, standardise)}.nc"
+
+    # The netCDF library is not thread-safe: files are read and written here, numbers are made in the threads.
+    missing = []
+    for split in dict.fromkeys(splits):
+        kept = None if store is None else _read_split(path(split))
+        if kept is None:
+            missing.append(split)
+        else:
+            keep(split, kept)
+    with _one_blas_thread_each(workers or _cores()) as pool:
+        futures = {pool.submit(_score_split, evidence, split, grid, standardise): split for split in missing}
+        for future in as_completed(futures):
+            split, scores = futures[future], future.result()
+            if store is not None:
+                _write_split(scores, path(split))
+            keep(split, scores)
+    return [results[split] for split in splits]
 
 
 def _score_split(evidence: Evidence, split: Split, grid: Mapping[str, NDArray[Any]], standardise: bool) -> xr.Dataset:
@@ -172,10 +178,14 @@ def _cores() -> int:
 
 
 @contextmanager
-def _one_blas_thread_each(workers: int, tasks: int) -> Iterator[Callable[..., Iterable[Any]]]:
-    """A ``map`` over threads with one BLAS thread each, so that the two never multiply."""
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(max(1, min(workers, tasks))) as pool:
-        yield pool.map
+def _one_blas_thread_each(workers: int) -> Iterator[ThreadPoolExecutor]:
+    """Threads with one BLAS thread each, so that the two never multiply; an error ends what has not begun."""
+    pool = ThreadPoolExecutor(workers)
+    with threadpool_limits(1, user_api="blas"):
+        try:
+            yield pool
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def _key(digest: str, split: Split, grid: Mapping[str, NDArray[Any]], standardise: bool) -> str:

@@ -7,13 +7,14 @@ pairwise update of Chan, Golub and LeVeque (1983): exact, associative to roundin
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from climanchor.kernels.anchor import anchor_factor, centred_anchors, check_gamma
+from climanchor.kernels.anchor import ANCHOR_RTOL, anchor_factor, centred_anchors, check_gamma
 
 Array = NDArray[np.float64]
 
@@ -206,9 +207,17 @@ class Scaling:
     @classmethod
     def from_moments(cls, m: Moments, *, scale: bool = True) -> Self:
         """Means and population standard deviations of ``m``; with ``scale=False`` only the means."""
-        spread = ((m.x_mean, np.diagonal(m.xx)), (m.y_mean, m.y_scatter), (m.a_mean, np.diagonal(m.aa)))
-        scales = [np.sqrt(s / m.weight) if scale else np.ones_like(mean) for mean, s in spread]
-        return cls(m.x_mean, scales[0], m.y_mean, scales[1], m.a_mean, scales[2])
+        spread = (np.diagonal(m.xx), m.y_scatter, np.diagonal(m.aa))
+        return cls.from_variances((m.x_mean, m.y_mean, m.a_mean), [s / m.weight for s in spread], scale=scale)
+
+    @classmethod
+    def from_variances(cls, means: Sequence[Array], variances: Sequence[Array], *, scale: bool = True) -> Self:
+        """From means and variances of X, Y and A. A constant anchor gets an infinite scale: it becomes zero."""
+        x, y, a = (np.sqrt(v) for v in variances)
+        varies = a > ANCHOR_RTOL * np.abs(means[2])
+        if not scale:
+            x, y, a = np.ones_like(x), np.ones_like(y), np.ones_like(a)
+        return cls(means[0], x, means[1], y, means[2], np.where(varies, a, np.inf))
 
     def restrict(self, *, predictors: ArrayLike, targets: ArrayLike) -> Scaling:
         """The scaling of some columns only."""
