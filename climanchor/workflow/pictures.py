@@ -70,7 +70,7 @@ def calm_and_lively(data: xr.DataTree) -> list[str]:
 
 
 def _draw_coverage(inputs: Inputs) -> Any:
-    years = pd.read_csv(inputs["coverage"].file("years.csv"), index_col=[0, 1])
+    years = pd.read_csv(inputs["coverage"].file("years.csv"), index_col=["model", "experiment", "member"])
     years.columns = years.columns.astype(int).rename("year")
     return plotting.coverage(years.astype(bool))
 
