@@ -134,6 +134,7 @@ def _write_truth(job: Job, settings: Settings, root: Path) -> None:
             "lon": ("lon", grid.lon, {"standard_name": "longitude", "units": "degrees_east", "bounds": "lon_bnds"}),
         },
         attrs={
+            **_facets(spec.name, "historical", "forced"),
             "title": f"Truth of the synthetic archive: {spec.name}",
             "comment": NOTICE,
             "reference_period": f"{years[base][0]}-{years[base][-1]}",
@@ -147,9 +148,18 @@ def _write_observations(job: Job, settings: Settings, root: Path) -> None:
     """The monthly pseudo-observations, laid out like HadCRUT's grids, and the annual truth behind them."""
     seen = observe(seed=settings.seed, realisations=SIZES[settings.size].realisations)
     shared = {"comment": NOTICE, "reference_period": "1961-1990", "climanchor_key": job.key}
-    monthly = _observation_grid(seen).assign_attrs(title="Pseudo-observations", Conventions="CF-1.7", **shared)
+    monthly = _observation_grid(seen).assign_attrs(
+        title="Pseudo-observations",
+        Conventions="CF-1.7",
+        **shared,
+        **_facets("pseudo-observations", "observations", "tas_mean"),
+    )
     save_dataset(monthly, root / job.outputs[0])
-    truth = nature(seed=settings.seed).assign_attrs(title="Truth behind the pseudo-observations", **shared)
+    truth = nature(seed=settings.seed).assign_attrs(
+        title="Truth behind the pseudo-observations",
+        **shared,
+        **_facets("pseudo-observations", "observations", "true_field"),
+    )
     save_dataset(truth, root / job.outputs[1])
 
 
@@ -177,6 +187,11 @@ def _observation_grid(seen: Observed) -> xr.Dataset:
         dataset["tas"] = (("realization", *dims), values, anomaly)
         dataset["realization"] = np.arange(1, len(values) + 1)
     return dataset
+
+
+def _facets(source: str, experiment: str, variable: str) -> dict[str, str]:
+    """Attributes by which a search of the archive tells that a file is none of its runs."""
+    return {"source_id": source, "experiment_id": experiment, "variant_label": "all", "variable_id": variable}
 
 
 def _kelvin(long_name: str) -> dict[str, str]:

@@ -77,7 +77,8 @@ def control(
     for spec in choose_models(models):
         months, member = control_months(spec, years), spec.members[0]
         place = world_on(spec, cells)
-        run = realise(spec, months, seed=seed, member=member, control=True)
+        degree = place.harmonics.resolved
+        run = realise(spec, months, seed=seed, member=member, control=True, degree=degree)
         label, expected = place.annual_expected(months, run.forced)
         field = expected + place.annual_internal(run)
         field = (field - field.mean(axis=0)).astype(np.float32)
@@ -94,7 +95,8 @@ def _historical(
     reference: tuple[int, int],
 ) -> xr.Dataset:
     months, place = historical_months(spec), world_on(spec, cells)
-    runs = (realise(spec, months, seed=seed, member=member) for member in members)
+    degree = place.harmonics.resolved
+    runs = (realise(spec, months, seed=seed, member=member, degree=degree) for member in members)
     internal = np.array([place.annual_internal(run) for run in runs])
     label, expected = place.annual_expected(months, forced_series(spec, months))
     base = (label >= reference[0]) & (label <= reference[1])

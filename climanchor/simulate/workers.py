@@ -54,8 +54,13 @@ def run_in_processes(settings: Settings, root: Path, wanted: Wanted, done: Calla
         for thread in threads:
             thread.join()
     finally:
-        for process in processes:
-            process.kill() if failures or todo else process.communicate()
+        # After a failure or an interruption jobs are left over, and workers may be in the middle of one.
+        todo.clear()
+        for process, thread in zip(processes, threads, strict=True):
+            if failures or thread.is_alive():
+                process.kill()
+            thread.join()
+            process.communicate()
     if failures:
         raise RuntimeError(f"writing the archive failed at {failures[0]}")
 
@@ -65,7 +70,7 @@ def _start(settings: Settings, root: Path) -> subprocess.Popen[str]:
     paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     process = subprocess.Popen(
-        [sys.executable, "-m", "climanchor.simulate.workers"],
+        [sys.executable, "-c", "from climanchor.simulate.workers import main; main()"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -106,7 +111,3 @@ def main() -> None:
         except Exception as error:  # whatever it is, the parent raises it
             answer = f"{type(error).__name__}: {error}"
         print(json.dumps(answer), flush=True)
-
-
-if __name__ == "__main__":
-    main()
