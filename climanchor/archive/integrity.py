@@ -5,16 +5,15 @@ than that is truncated, though it may open without complaint and fail only when 
 """
 
 import struct
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import cache
 from pathlib import Path
-from threading import RLock
+from threading import Lock
 from typing import Any, BinaryIO
 
 import netCDF4
-
-#: netCDF and HDF5 are not thread safe: every use of the library in this package holds this lock.
-LIBRARY_LOCK = RLock()
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _CLASSIC_SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 4, 6: 8, 7: 1, 8: 2, 9: 4, 10: 8, 11: 8}
@@ -33,6 +32,21 @@ class BadFileError(OSError):
         return type(self), (self.path, self.reason)
 
 
+@cache
+def library_lock() -> AbstractContextManager[Any]:
+    """The lock under which the netCDF and HDF5 libraries are called, since they are not thread safe.
+
+    It is xarray's own, where xarray is loaded: both call the same library, and one thread may write through
+    xarray while another reads through this package.
+    """
+    if "xarray" in sys.modules:
+        from xarray.backends.netCDF4_ import NETCDF4_PYTHON_LOCK
+
+        shared: AbstractContextManager[Any] = NETCDF4_PYTHON_LOCK
+        return shared
+    return Lock()
+
+
 @contextmanager
 def open_file(path: str | Path) -> Iterator[Any]:
     """Open a netCDF file for reading after checking that it is whole; ``BadFileError`` where it is not.
@@ -41,7 +55,7 @@ def open_file(path: str | Path) -> Iterator[Any]:
     neither masked nor unpacked.
     """
     check_file(path)
-    with LIBRARY_LOCK:
+    with library_lock():
         try:
             file = netCDF4.Dataset(str(path))
         except (OSError, RuntimeError, ValueError, UnicodeError, KeyError, IndexError, OverflowError) as error:
@@ -109,6 +123,7 @@ class _ClassicHeader:
     """Walks the header of a classic file: counts, dimensions, attributes, variables and their places."""
 
     def __init__(self, stream: BinaryIO) -> None:
+        self.size = stream.seek(0, 2)
         stream.seek(3)
         self.stream = stream
         self.kind = stream.read(1)[0]
@@ -147,10 +162,9 @@ class _ClassicHeader:
 
     def _padded(self, length: int) -> bytes:
         wanted = -(-length // 4) * 4
-        data = self.stream.read(wanted)
-        if len(data) < wanted:
+        if wanted > self.size - self.stream.tell():
             raise ValueError("the header ends early")
-        return data
+        return self.stream.read(wanted)
 
     def _dimension(self) -> int:
         self._text()

@@ -12,6 +12,7 @@ import struct
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
 from threading import Lock, Timer
@@ -23,7 +24,17 @@ from climanchor.archive.integrity import BadFileError, check_file
 
 #: Seconds after which a file that does not answer is given up; slow tape or network storage needs this long.
 TIME_LIMIT = 120.0
-_COMMAND = (sys.executable, "-c", "from climanchor.archive.probe import serve; serve()")
+# The child needs netCDF4 and NumPy alone: a bare package in place of this one spares it xarray and dask.
+_PROGRAM = """
+import sys, types
+package = types.ModuleType("climanchor.archive")
+package.__path__ = [sys.argv[1]]
+sys.modules["climanchor.archive"] = package
+from climanchor.archive.probe import serve
+serve()
+"""
+_COMMAND = (sys.executable, "-c", _PROGRAM, os.path.dirname(os.path.abspath(__file__)))
+_READY = "ready"
 
 
 class HeaderReader:
@@ -60,11 +71,7 @@ class HeaderReader:
         """End the child process."""
         child, self._child = self._child, None
         if child is not None and self._owner == os.getpid():
-            child.kill()
-            child.wait()
-            for stream in (child.stdin, child.stdout):
-                if stream is not None:
-                    stream.close()
+            _end(child)
 
     def _shared(self, grid: RawGrid) -> RawGrid:
         arrays = (grid.lat, grid.lon, grid.lat_bnds, grid.lon_bnds)
@@ -80,19 +87,30 @@ class HeaderReader:
         """The child, started if need be; ``None`` where this system cannot start one."""
         if self._child is None or self._owner != os.getpid() or self._child.poll() is not None:
             self.close()
-            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-            try:
-                self._child = subprocess.Popen(
-                    self.command,
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    env=environment,
-                    start_new_session=True,  # an interrupt is for the job, which then closes this child
-                )
-            except OSError:
-                return None
+            self._child = self._start()
             self._owner = os.getpid()
         return self._child
+
+    def _start(self) -> "subprocess.Popen[bytes] | None":
+        """A new child that has said it is ready, so that the time it takes to start is not a file's fault."""
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        try:
+            child = subprocess.Popen(
+                self.command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env=environment,
+                start_new_session=True,  # an interrupt is for the job, which then closes this child
+            )
+        except OSError:
+            return None
+        try:
+            ready = child.stdout is not None and _receive(child.stdout) == _READY
+        except EOFError:
+            ready = False
+        if not ready:
+            _end(child)
+        return child if ready else None
 
     def _ask(self, child: "subprocess.Popen[bytes]", path: str, name: str) -> Header:
         assert child.stdin is not None
@@ -123,6 +141,7 @@ def serve() -> None:
     """Answer requests on standard input until it ends: a header, or the reason why there is none."""
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what the libraries print must not mix with the answers
+    _send(answers, _READY)
     while True:
         try:
             path, name = _receive(requests)
@@ -135,6 +154,15 @@ def serve() -> None:
         except Exception as error:  # a corrupt file may fail anywhere in the library's Python layer
             answer = f"cannot be read ({type(error).__name__}: {error})"
         _send(answers, answer)
+
+
+def _end(child: "subprocess.Popen[bytes]") -> None:
+    child.kill()
+    child.wait()
+    for stream in (child.stdin, child.stdout):
+        if stream is not None:
+            with suppress(OSError):  # bytes it never took cannot be flushed
+                stream.close()
 
 
 def _forget(known: dict[Any, Any], size: int) -> None:

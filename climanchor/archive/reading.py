@@ -124,19 +124,25 @@ class MemberArray:
         members, times, space = full[0], full[1], full[2:]
         rows = np.atleast_1d(np.arange(self.shape[0])[members])
         columns = np.atleast_1d(np.arange(self.shape[1])[times])
-        out = np.empty((rows.size, columns.size, *self.shape[2:]), self.dtype)
-        for i, row in enumerate(rows):
-            self._fill(out[i], self.files[row, columns], self.steps[row, columns])
+        blocks = [self._member(self.files[row, columns], self.steps[row, columns]) for row in rows]
+        shape = (0, columns.size, *self.shape[2:])
+        out = blocks[0][np.newaxis] if len(blocks) == 1 else np.stack(blocks) if blocks else np.empty(shape, self.dtype)
         whole = tuple(0 if isinstance(part, int | np.integer) else slice(None) for part in (members, times))
         return np.asarray(out[(*whole, *space)])
 
-    def _fill(self, out: _Values, files: NDArray[np.int64], steps: NDArray[np.int64]) -> None:
-        for first, last in stretches(files, steps):
-            if files[first] < 0:
-                out[first:last] = np.nan
-            else:
-                source = self.sources[files[first]]
-                out[first:last] = source.read(int(steps[first]), int(steps[last - 1]) + 1)
+    def _member(self, files: NDArray[np.int64], steps: NDArray[np.int64]) -> _Values:
+        """Fields of one member; a block that lies in one file is passed on without a copy."""
+        parts = list(stretches(files, steps))
+        if len(parts) == 1 and files[0] >= 0:
+            return self._read(files, steps, 0, files.size)
+        out = np.empty((files.size, *self.shape[2:]), self.dtype)
+        for first, last in parts:
+            out[first:last] = np.nan if files[first] < 0 else self._read(files, steps, first, last)
+        return out
+
+    def _read(self, files: NDArray[np.int64], steps: NDArray[np.int64], first: int, last: int) -> _Values:
+        source = self.sources[files[first]]
+        return np.asarray(source.read(int(steps[first]), int(steps[last - 1]) + 1), dtype=self.dtype)
 
 
 def stretches(files: NDArray[np.int64], steps: NDArray[np.int64]) -> Iterator[tuple[int, int]]:

@@ -3,12 +3,15 @@
 from pathlib import Path
 from typing import Any
 
+import dask
 import netCDF4
 import numpy as np
 import pytest
 import xarray as xr
+from xarray.backends.netCDF4_ import NETCDF4_PYTHON_LOCK
 
 from climanchor.archive import AssumptionWarning, describe_run, find_runs, open_runs, problems
+from climanchor.archive.integrity import library_lock
 
 
 def opened(root: Path, **options: Any) -> xr.Dataset:
@@ -409,3 +412,16 @@ def test_a_file_that_changes_is_read_anew(tmp_path: Path, write: Any) -> None:
     after = opened(tmp_path)
     assert (before.sizes["time"], after.sizes["time"]) == (24, 36)
     assert before.tas.data.name != after.tas.data.name
+
+
+def test_reading_while_xarray_writes_shares_one_lock(tmp_path: Path, write: Any) -> None:
+    """netCDF is not thread safe: a result is written by xarray while other threads still read its inputs."""
+    assert library_lock() is NETCDF4_PYTHON_LOCK
+    for r in range(1, 5):
+        write(member=f"r{r}i1p1f1", years=(1850, 1859), seed=r)
+    tree = open_runs(find_runs(tmp_path), chunks=12)
+    anomaly = (tree["CESM2"].tas - 273.15).drop_vars(["present", "time"])
+    with dask.config.set(scheduler="threads", num_workers=4):
+        anomaly.to_netcdf(tmp_path / "out.nc")
+    with xr.open_dataset(tmp_path / "out.nc") as saved:
+        np.testing.assert_array_equal(saved.tas.values, anomaly.values)

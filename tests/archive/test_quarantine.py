@@ -2,6 +2,7 @@
 
 import pickle
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from climanchor.archive import ArchiveError, BadFileError, Runs, describe_run, find_runs, open_runs, problems
+from climanchor.archive import ArchiveError, BadFileError, Runs, describe_run, find_runs, open_runs, probe, problems
 from climanchor.archive.integrity import check_file
 from climanchor.archive.probe import HeaderReader
 
@@ -236,18 +237,41 @@ def test_a_missing_file_is_a_bad_file(tmp_path: Path) -> None:
         check_file(tmp_path / "absent.nc")
 
 
+CHILD = """
+from climanchor.archive import probe
+def read_header(path, name):
+    {behaviour}
+probe.read_header = read_header
+probe.serve()
+"""
+
+
 @pytest.mark.parametrize(
     ("behaviour", "reason"),
-    [("import os; os.abort()", "crash"), ("import time; time.sleep(60)", "gives no answer for 0.5 s")],
+    [("import os; os.abort()", "crash"), ("import time; time.sleep(60)", r"gives no answer for 0\.5 s")],
 )
 def test_a_file_that_crashes_or_hangs_the_library_is_only_a_bad_file(write: Any, behaviour: str, reason: str) -> None:
     path = write()
-    reader = HeaderReader(time_limit=0.5, command=[sys.executable, "-c", behaviour])
+    reader = HeaderReader(time_limit=0.5, command=[sys.executable, "-c", CHILD.format(behaviour=behaviour)])
     try:
         with pytest.raises(BadFileError, match=reason):
             reader.read(str(path), "tas")
     finally:
         reader.close()
+
+
+@pytest.mark.parametrize("command", [["no-such-program"], [sys.executable, "-c", "raise SystemExit(1)"]])
+def test_where_no_child_starts_headers_are_read_in_this_process(write: Any, command: list[str]) -> None:
+    path = write()
+    assert HeaderReader(command=command).read(str(path), "tas").shape == (24, 3, 4)
+
+
+def test_the_child_that_reads_headers_imports_neither_xarray_nor_dask() -> None:
+    check = "print({'xarray', 'dask', 'pandas'} & set(sys.modules) or 'none')"
+    script = probe._PROGRAM.replace("\nserve()", f"\n{check}")
+    command = [sys.executable, "-c", script, str(Path(probe.__file__).parent)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "none"
 
 
 def test_the_reader_goes_on_with_a_new_child_after_a_crash(write: Any) -> None:
@@ -263,12 +287,6 @@ def test_the_reader_goes_on_with_a_new_child_after_a_crash(write: Any) -> None:
         assert reader.read(str(other), "tas").shape == (24, 3, 4)
     finally:
         reader.close()
-
-
-def test_without_child_processes_headers_are_read_in_this_one(write: Any) -> None:
-    path = write()
-    reader = HeaderReader(command=["no-such-program"])
-    assert reader.read(str(path), "tas").shape == (24, 3, 4)
 
 
 def test_a_run_without_files_is_listed() -> None:
