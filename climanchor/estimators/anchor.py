@@ -28,7 +28,8 @@ def _inner_has(name: str) -> Any:
     """A check for `available_if`: the fitted inner estimator, or else the one given, has the attribute."""
 
     def check(anchor: Anchor) -> bool:
-        getattr(getattr(anchor, "estimator_", None) or anchor._inner(), name)
+        inner = anchor.estimator_ if "estimator_" in vars(anchor) else anchor._inner()
+        getattr(inner, name)  # its AttributeError is what scikit-learn chains and shows
         return True
 
     return check
@@ -103,10 +104,11 @@ class Anchor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # type: ignore
         """
         gamma = check_gamma(self.gamma)
         X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True, ensure_min_samples=2)
+        y = np.asarray(y, dtype=np.float64)
         self.anchor_names_: tuple[str, ...] = ()
         self.anchor_rank_ = 0
         self.estimator_ = clone(self._inner())
-        if not hasattr(self.estimator_, "fit_moments"):  # ours, which warn themselves
+        if not hasattr(self.estimator_, "fit_moments"):  # those that have it warn themselves
             warn_constant_columns(np.ptp(X, axis=0) == 0, np.ptp(y.reshape(len(y), -1), axis=0) == 0)
         if anchors is None:
             if gamma != 1:

@@ -59,6 +59,11 @@ def is_anchor_compatible(
     >>> bool(report), report.homogeneity > 0.1
     (False, True)
     """
+    if not callable(loss):
+        raise TypeError(
+            f"loss must be a function loss(Sxx, Sxy, Syy) of covariance blocks, not {type(loss).__name__}: for a "
+            "fitted estimator pass its loss, e.g. climanchor.estimators.losses.squared_error(fit.coef_)"
+        )
     if n_trials < 1:
         raise ValueError(f"n_trials={n_trials} must be at least 1")
     rng = np.random.default_rng(seed)

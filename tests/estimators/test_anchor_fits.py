@@ -221,6 +221,15 @@ def test_new_data_are_never_transformed(gamma):
     assert_allclose(opls.fit_transform(X, Y, anchors=A), scores, atol=1e-10)
 
 
+@pytest.mark.parametrize("estimator", [Ridge(), ReducedRankRidge(0.1, rank=2)], ids=repr)
+def test_single_precision_targets_are_computed_in_double(estimator):
+    """Targets at 300 K in float32 fit as the same numbers in float64 do."""
+    X, Y, A = sample(offset=300.0)
+    Y = Y.astype(np.float32)
+    single, double = (Anchor(estimator, gamma=5.0).fit(X, M, anchors=A) for M in (Y, Y.astype(float)))
+    assert_allclose(single.coef_, double.coef_, rtol=1e-12)
+
+
 def test_anchors_of_any_units_and_collinear_anchors_span_the_same_space():
     X, Y, A = sample()
     expected = Anchor(Ridge(), gamma=7.0).fit(X, Y, anchors=A)

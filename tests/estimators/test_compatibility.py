@@ -66,6 +66,11 @@ def test_shapes_of_the_covariance_follow_the_arguments():
         is_anchor_compatible(squared_error(coef), n_trials=0)
 
 
+def test_an_estimator_is_not_a_loss():
+    with pytest.raises(TypeError, match=r"not Anchor: for a fitted estimator pass its loss"):
+        is_anchor_compatible(Anchor())
+
+
 def intervene(n, shift, seed):
     """A linear structural model in which the anchor (n, q) shifts H, X and Y."""
     rng = np.random.default_rng(seed)
