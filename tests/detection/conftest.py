@@ -1,6 +1,7 @@
 """A small world for detection: a fingerprint with known answers, unforced runs and observations."""
 
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -67,6 +68,14 @@ def observed(rng, *, slope=0.02, noise=0.1, years=(1900, 2020)):
     span = np.arange(years[0], years[1] + 1)
     series = slope * np.maximum(span - 1970, 0) + noise * rng.normal(size=span.size)
     return grid_field(series).assign_coords(year=span).rename("tas")
+
+
+@pytest.fixture
+def toy():
+    """The makers of this small world, for tests that need their own."""
+    return SimpleNamespace(
+        Mean=Mean, Identity=Identity, control_tree=control_tree, grid_field=grid_field, observed=observed
+    )
 
 
 @pytest.fixture
