@@ -48,7 +48,7 @@ def longitude_edges(lon: ArrayLike) -> Array:
     >>> longitude_edges([0.0, 90.0, 180.0, 270.0]).tolist()
     [[-45.0, 45.0], [45.0, 135.0], [135.0, 225.0], [225.0, 315.0]]
     """
-    centres = _monotonic(np.rad2deg(np.unwrap(np.deg2rad(np.asarray(lon, dtype=float)))), "longitude")
+    centres = _monotonic(np.unwrap(np.asarray(lon, dtype=float), period=360.0), "longitude")
     edges = _midpoints(centres)
     if centres.size > 1:
         turn = np.copysign(360.0, centres[-1] - centres[0])
@@ -161,7 +161,7 @@ def bilinear_weights(
     """
     s_lat = _monotonic(source_lat, "latitude")
     lat = _linear(np.asarray(target_lat, dtype=float), s_lat)
-    s_lon = _monotonic(np.rad2deg(np.unwrap(np.deg2rad(np.asarray(source_lon, dtype=float)))), "longitude")
+    s_lon = _monotonic(np.unwrap(np.asarray(source_lon, dtype=float), period=360.0), "longitude")
     edges = longitude_edges(s_lon)
     turn = np.copysign(360.0, s_lon[-1] - s_lon[0])
     closed = abs(edges[-1, 1] - edges[0, 0]) > 360.0 - 1e-6

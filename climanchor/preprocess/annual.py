@@ -230,10 +230,7 @@ def block_means(
     """Weighted sums of ``values`` along ``axis`` over runs of equal ``index``, accumulated in float64."""
     starts = np.append(np.flatnonzero(np.diff(index, prepend=index[0] - 1)), index.size)
     moved = np.moveaxis(values, axis, 0)
-    out = np.zeros((starts.size - 1, *moved.shape[1:]))
-    scaled = np.empty(moved.shape[1:])
+    out = np.empty((starts.size - 1, *moved.shape[1:]))
     for year, (start, stop) in enumerate(pairwise(starts)):
-        for step in range(start, stop):
-            np.multiply(moved[step], weight[step], out=scaled)
-            out[year] += scaled
+        out[year] = np.einsum("t,t...->...", weight[start:stop], moved[start:stop])  # no BLAS, no threads
     return np.moveaxis(out, 0, axis)

@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from climanchor.preprocess.models import Labelled, each_variable, extend_attrs
+from climanchor.preprocess.models import Labelled, each_variable, extend_attrs, unsplit
 
 
 class ReferencePeriodError(ValueError):
@@ -107,7 +107,7 @@ def _span(x: xr.DataArray) -> str:
 
 def _reference_mean(inside: xr.DataArray, least: int) -> xr.DataArray:
     """Mean over years; raises for members with fewer than ``least`` years that hold any value."""
-    core = [d for d in inside.dims if d not in ("member",)]
+    core = [d for d in inside.dims if d != "member"]
     others = [d for d in core if d != "year"]
     names = inside["member"].astype(str) if "member" in inside.coords else xr.DataArray(str(inside.name))
     if "member" in inside.dims and "member" not in inside.coords:
@@ -120,12 +120,11 @@ def _reference_mean(inside: xr.DataArray, least: int) -> xr.DataArray:
 
     mean: xr.DataArray = xr.apply_ufunc(
         block,
-        inside,
+        unsplit(inside, core),
         names.drop_vars(list(names.coords)),
         input_core_dims=[["year", *others], []],
         output_core_dims=[others],
         dask="parallelized",
-        dask_gufunc_kwargs={"allow_rechunk": True},
         output_dtypes=[np.float64],
     )
     return mean

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from climanchor.kernels.overlap import Array
 from climanchor.preprocess.cells import cell_areas
 from climanchor.preprocess.grids import Grid, GridError, find_grid, spatial_dims
-from climanchor.preprocess.models import Labelled, data_names, each_model, each_variable, extend_attrs
+from climanchor.preprocess.models import Labelled, data_names, each_model, each_variable, extend_attrs, unsplit
 
 AREA_NAMES = ("areacella", "areacello", "cell_area")
 
@@ -80,10 +80,9 @@ def _mean(x: xr.DataArray, dims: tuple[str, ...], weights: Array, origin: str) -
 
     mean: xr.DataArray = xr.apply_ufunc(
         block,
-        x,
+        unsplit(x, dims),
         input_core_dims=[list(dims)],
         dask="parallelized",
-        dask_gufunc_kwargs={"allow_rechunk": True},
         output_dtypes=[np.float64],
         keep_attrs=True,
     )

@@ -14,7 +14,9 @@ from scipy import sparse
 from climanchor.kernels.overlap import Array
 from climanchor.preprocess.grids import Cells, Grid
 
-SUBDIVISIONS = 16  # points per edge; a 2° edge then strays from its great circle by less than 1e-6 rad
+PIECE = 0.25  # degrees: longest straight piece of an edge; it strays from its great circle by less than 1e-6
+
+DIGITS = 11  # of coordinates, degrees and sines
 
 
 def cell_overlaps(source: Cells, grid: Grid) -> sparse.csr_array:
@@ -31,12 +33,21 @@ def cell_overlaps(source: Cells, grid: Grid) -> sparse.csr_array:
         cell, box = tree.query(shifted, predicate="intersects")
         rows.append(box)
         columns.append(cell)
-        areas.append(shapely.area(shapely.intersection(shifted[cell], boxes[box])))
+        areas.append(_shared_area(shifted[cell], boxes[box]))
     row, column = np.concatenate(rows), np.concatenate(columns)
     share = np.concatenate(areas) / shapely.area(boxes)[row]
     touched = share > 1e-14
     entries = share[touched], (row[touched], column[touched])
     return sparse.csr_array(sparse.coo_array(entries, shape=(grid.size, source.size)))
+
+
+def _shared_area(one: NDArray[Any], other: NDArray[Any]) -> Array:
+    """Areas of pairwise intersections; a rare failure of the overlay, larger than a partner, is done again."""
+    area = shapely.area(shapely.intersection(one, other))
+    most = np.minimum(shapely.area(one), shapely.area(other))
+    wrong = np.flatnonzero(~(area <= most * (1 + 1e-9)))
+    area[wrong] = shapely.area(shapely.intersection(one[wrong], other[wrong], grid_size=1e-9))
+    return np.minimum(area, most)
 
 
 def _shifted(polygons: NDArray[Any], degrees: float) -> NDArray[Any]:
@@ -54,57 +65,59 @@ def cell_polygons(lat_corners: Array, lon_corners: Array) -> NDArray[Any]:
     """One shapely polygon per cell in the plane (longitude in degrees, sin(latitude)).
 
     Repeated corners pad cells with fewer corners; a cell with a corner at a pole, or around one, reaches
-    the line sin(latitude) = ±1. The western end lies in [0, 360); the polygon may extend beyond 360.
+    the line sin(latitude) = ±1; a cell with fewer than three valid corners is empty. The western end lies
+    in [0, 360); the polygon may extend beyond 360.
     """
-    polygons = [_polygon(lat, lon) for lat, lon in zip(lat_corners, lon_corners, strict=True)]
-    array = np.array(polygons, dtype=object)
-    invalid = ~shapely.is_valid(array)
-    array[invalid] = shapely.make_valid(array[invalid])
-    return array
+    polygons = np.full(len(lat_corners), shapely.Polygon(), dtype=object)
+    valid = np.isfinite(lat_corners) & np.isfinite(lon_corners) & (np.abs(lat_corners) <= 90.0 + 1e-9)
+    points = _outlines(np.clip(lat_corners, -90.0, 90.0), lon_corners)
+    at_pole = np.hypot(points[..., 0], points[..., 1]) < 1e-9
+    x = np.rad2deg(np.unwrap(np.arctan2(points[..., 1], points[..., 0]), axis=1))
+    leap = np.abs(np.diff(x, axis=1)).max(axis=1)
+    plain = valid.all(axis=1) & ~at_pole.any(axis=1) & (np.abs(x[:, -1] - x[:, 0]) < 180.0) & (leap < 175.0)
+    west = 360.0 * np.floor(x[plain].min(axis=1, keepdims=True, initial=np.inf) / 360.0)
+    polygons[plain] = shapely.polygons(np.stack([x[plain] - west, points[plain][..., 2]], axis=-1))
+    for i in np.flatnonzero(~plain & (valid.sum(axis=1) >= 3)):
+        polygons[i] = _polar_polygon(_outlines(lat_corners[None, i, valid[i]], lon_corners[None, i, valid[i]])[0])
+    polygons = shapely.transform(polygons, lambda xy: np.round(xy, DIGITS))  # overlays dislike rounding noise
+    broken = ~shapely.is_valid(polygons)
+    polygons[broken] = shapely.make_valid(polygons[broken])
+    return polygons
 
 
-def _polygon(lat: Array, lon: Array) -> shapely.Polygon:
-    finite = np.isfinite(lat) & np.isfinite(lon) & (np.abs(lat) <= 90.0 + 1e-9)
-    if finite.sum() < 3:
-        return shapely.Polygon()
-    x, y = _outline(np.deg2rad(np.clip(lat[finite], -90, 90)), np.deg2rad(lon[finite]))
-    turns = x[-1] - x[0]
-    if abs(turns) > 180.0:  # the outline goes round a pole: close it along that pole
-        pole = np.sign(y.mean())
-        x, y = np.append(x, [x[-1], x[0]]), np.append(y, [pole, pole])
-    x = x - 360.0 * np.floor(x.min() / 360.0)
-    return shapely.Polygon(np.column_stack([x, y]))
+def _outlines(lat: Array, lon: Array) -> Array:
+    """Closed outlines (cells, points, 3) on the unit sphere, edges along great circles, subdivided."""
+    phi, lam = np.deg2rad(lat), np.deg2rad(lon)
+    corners = np.stack([np.cos(phi) * np.cos(lam), np.cos(phi) * np.sin(lam), np.sin(phi)], axis=-1)
+    following = np.roll(corners, -1, axis=1)
+    longest = np.nanmax(np.linalg.norm(following - corners, axis=-1), initial=0.0)
+    pieces = int(np.clip(np.ceil(np.rad2deg(longest) / PIECE), 1, 128))
+    share = np.linspace(0.0, 1.0, pieces, endpoint=False)[:, None]
+    points = corners[:, :, None] * (1 - share) + following[:, :, None] * share
+    points = points.reshape(len(lat), -1, 3)
+    points = np.concatenate([points, points[:, :1]], axis=1)
+    norm: Array = points / np.linalg.norm(points, axis=-1, keepdims=True)
+    return norm
 
 
-def _outline(lat: Array, lon: Array) -> tuple[Array, Array]:
-    """Closed outline: longitudes unwrapped in degrees, sines of latitude, edges subdivided."""
-    corners = np.column_stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])
-    moved = np.linalg.norm(corners - np.roll(corners, 1, axis=0), axis=1) > 1e-12
-    corners, lon = corners[moved], lon[moved]
-    share = np.linspace(0.0, 1.0, SUBDIVISIONS, endpoint=False)[:, None]
-    following = np.roll(corners, -1, axis=0)
-    points = corners[:, None] * (1 - share) + following[:, None] * share
-    points = points.reshape(-1, 3)
-    points /= np.linalg.norm(points, axis=1, keepdims=True)
-    x, y = np.arctan2(points[:, 1], points[:, 0]), points[:, 2]
-    at_pole = np.hypot(points[:, 0], points[:, 1]) < 1e-9
-    x, y = _split_poles(x, y, at_pole)
-    x, y = np.append(x, x[0]), np.append(y, y[0])
-    return np.rad2deg(np.unwrap(x)), y
+def _polar_polygon(points: Array) -> shapely.Polygon:
+    """Polygon of a cell that lies around a pole, or whose outline passes through one.
 
-
-def _split_poles(x: Array, y: Array, at_pole: NDArray[np.bool_]) -> tuple[Array, Array]:
-    """Replace a point at the pole, which has every longitude, by those of its two neighbours."""
-    if not at_pole.any():
-        return x, y
-    start = int(np.flatnonzero(~at_pole)[0])
-    x, y, at_pole = np.roll(x, -start), np.roll(y, -start), np.roll(at_pole, -start)
-    out_x, out_y = [], []
-    for i in range(x.size):
-        if at_pole[i]:
-            out_x += [x[i - 1], x[(i + 1) % x.size]]
-            out_y += [np.sign(y[i])] * 2
-        else:
-            out_x.append(x[i])
-            out_y.append(y[i])
-    return np.array(out_x), np.array(out_y)
+    A pole has every longitude: an outline through it is cut there and closed along sin(latitude) = ±1, as is an
+    outline that goes round it.
+    """
+    lon, sine = np.arctan2(points[:-1, 1], points[:-1, 0]), points[:-1, 2]
+    at_pole = np.hypot(points[:-1, 0], points[:-1, 1]) < 1e-9
+    over_pole = np.abs(np.angle(np.exp(1j * (np.roll(lon, -1) - lon)))) > np.deg2rad(175.0)
+    cuts = np.flatnonzero(at_pole | over_pole)
+    if cuts.size:
+        order = np.roll(np.arange(lon.size), -int(cuts[-1]) - 1)
+        order = order[~at_pole[order]]
+        lon, sine = lon[order], sine[order]
+    else:
+        lon, sine = np.append(lon, lon[0]), np.append(sine, sine[0])
+    x = np.rad2deg(np.unwrap(lon))
+    pole = np.sign(sine[np.abs(sine).argmax()])
+    if cuts.size or abs(x[-1] - x[0]) > 180.0:
+        x, sine = np.append(x, [x[-1], x[0]]), np.append(sine, [pole, pole])
+    return shapely.Polygon(np.column_stack([x - 360.0 * np.floor(x.min() / 360.0), sine]))

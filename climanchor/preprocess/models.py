@@ -1,9 +1,12 @@
 """One function for one variable of one model, applied to a DataArray, a Dataset or a DataTree of models."""
 
-from collections.abc import Callable, Collection, Hashable
+import re
+from collections.abc import Callable, Collection, Hashable, Iterable
 from typing import Any, TypeVar
 
 import xarray as xr
+
+EDGES = re.compile(r"(_(bnds|bounds|vertices|vert)$)|(^(bounds|vertices)_)")  # names of variables that hold cell edges
 
 Labelled = TypeVar("Labelled", bound=xr.DataArray | xr.Dataset | xr.DataTree)
 
@@ -83,8 +86,7 @@ def data_names(data: xr.Dataset) -> list[str]:
     """Names of the variables that hold data, not the bounds of coordinates."""
     bounds = {v.attrs.get("bounds") or v.encoding.get("bounds") for v in data.variables.values()}
     numeric = [n for n, v in data.data_vars.items() if v.dtype.kind in "fiu" and n not in bounds]
-    endings = ("_bnds", "_bounds", "_vertices")
-    return [str(n) for n in numeric if not str(n).endswith(endings) and not str(n).startswith("vertices_")]
+    return [str(n) for n in numeric if not EDGES.search(str(n))]
 
 
 def one_variable(data: xr.Dataset, *, prefer: str = "field") -> xr.DataArray:
@@ -101,3 +103,10 @@ def extend_attrs(x: xr.DataArray, **notes: str) -> xr.DataArray:
     """``x`` with notes added to its attributes; empty notes are left out, repeated ones joined."""
     joined = {key: "; ".join(filter(None, [x.attrs.get(key), note])) for key, note in notes.items() if note}
     return x.assign_attrs(joined)
+
+
+def unsplit(x: xr.DataArray, dims: Iterable[Hashable]) -> xr.DataArray:
+    """``x`` with one chunk along ``dims``; other chunks, and arrays in memory, stay as they are."""
+    if x.chunks is None:
+        return x
+    return x.copy(data=x.data.rechunk({x.get_axis_num(dim): -1 for dim in dims}))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from climanchor.preprocess.esmf import esmf_weights
 from climanchor.preprocess.grids import Cells, Grid, find_grid, regular_grid, spatial_dims
-from climanchor.preprocess.models import Labelled, data_names, each_variable, extend_attrs
+from climanchor.preprocess.models import Labelled, data_names, each_variable, extend_attrs, unsplit
 from climanchor.preprocess.weight_files import read_weights, write_weights
 from climanchor.preprocess.weights import Method, Weights, make_weights
 
@@ -125,15 +125,12 @@ def _apply(x: xr.DataArray, source: Grid | Cells, weights: Weights, min_valid: f
 
     out = xr.apply_ufunc(
         block,
-        x.drop_vars([name for name, c in x.coords.items() if set(source.dims) & set(c.dims)]),
+        unsplit(x.drop_vars([n for n, c in x.coords.items() if set(source.dims) & set(c.dims)]), source.dims),
         input_core_dims=[list(source.dims)],
         output_core_dims=[["lat", "lon"]],
         exclude_dims=set(source.dims),
         dask="parallelized",
-        dask_gufunc_kwargs={
-            "output_sizes": dict(zip(("lat", "lon"), weights.target.shape, strict=True)),
-            "allow_rechunk": True,
-        },
+        dask_gufunc_kwargs={"output_sizes": dict(zip(("lat", "lon"), weights.target.shape, strict=True))},
         output_dtypes=[np.float64],
         keep_attrs=True,
     )

@@ -44,7 +44,7 @@ def save_prepared(tree: xr.DataTree, path: str | os.PathLike[str]) -> Path:
 
 
 def open_prepared(path: str | os.PathLike[str]) -> xr.DataTree:
-    """Open what :func:`save_prepared` wrote, lazily.
+    """Open what :func:`save_prepared` wrote, lazily; models come in alphabetical order.
 
     Raises
     ------
@@ -69,14 +69,14 @@ def open_prepared(path: str | os.PathLike[str]) -> xr.DataTree:
         attrs = stored.attrs
     if not nodes or not all({"field", "forced", "div"} <= set(n.data_vars) for n in nodes.values()):
         raise ValueError(f"{source} holds no prepared data: expected field, forced and div of each model")
-    tree = xr.DataTree.from_dict({name: _in_memory_types(node) for name, node in nodes.items()})
+    tree = xr.DataTree.from_dict({name: _in_memory_types(node) for name, node in sorted(nodes.items())})
     tree.attrs.update({key: value for key, value in attrs.items() if key != "Conventions"})
     return tree
 
 
 def _in_memory_types(data: xr.Dataset) -> xr.Dataset:
     attrs = {k: v for k, v in data.attrs.items() if k not in FILE_ATTRS}
-    labels = xr.Variable("member", data["member_id"].values.astype(str), MEMBER_ATTRS)
+    labels = xr.Variable("member", [str(m) for m in data["member_id"].values], MEMBER_ATTRS)
     out = data.drop_vars("member_id").assign_coords(year=data["year"].astype("int64"), member=labels)
     out = out.set_coords(_bounds(data))
     out.attrs = attrs

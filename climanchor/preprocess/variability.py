@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from climanchor.kernels.running import Edges, running_mean
 from climanchor.preprocess.averages import mean_over_cells
-from climanchor.preprocess.models import Labelled, each_model, each_variable, extend_attrs, one_variable
+from climanchor.preprocess.models import Labelled, each_model, each_variable, extend_attrs, one_variable, unsplit
 
 ALL_MEMBERS = "mean of all members"
 OTHER_MEMBERS = "mean of the other members"
@@ -125,11 +125,10 @@ def _div(series: xr.DataArray, window: int, leave_one_out: bool, edges: Edges) -
     running_mean(np.zeros(1), window=window, edges=edges)  # check the arguments now, not when computed
     div: xr.DataArray = xr.apply_ufunc(
         block,
-        deviation,
+        unsplit(deviation, ["year"]),
         input_core_dims=[["year"]],
         output_core_dims=[["year"]],
         dask="parallelized",
-        dask_gufunc_kwargs={"allow_rechunk": True},
         output_dtypes=[np.float64],
     )
     before = window // 2

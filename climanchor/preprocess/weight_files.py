@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 from scipy import sparse
 
 from climanchor.kernels.overlap import Array
@@ -46,7 +47,8 @@ def read_weights(
     grid : Grid, optional
         The grid the weights map to. Needed where the file does not say (xESMF's do not); otherwise checked.
     source : Grid or Cells, optional
-        The grid of the data; its size, and its cell centres where the file has them, are checked.
+        The grid of the data. Where the file has cell centres they are matched with it, so that rows or columns may
+        run the other way than in the file the weights were made from.
 
     Raises
     ------
@@ -67,13 +69,16 @@ def read_weights(
         raise GridError(f"{path}: neither 'row, col, S' nor SCRIP links; found {sorted(map(str, data.variables))}")
     centres = {side: _centres(data, suffixes, side) for side in ("source", "target")}
     target = grid or _target_grid(data, centres["target"], path)
-    _check_centres(path, "target", target, centres["target"])
-    if source is not None:
-        _check_centres(path, "source", source, centres["source"])
-    size = _source_size(data, centres["source"], source, int(col.max()))
-    matrix = sparse.coo_array((values.astype(float), (row - 1, col - 1)), shape=(target.size, size)).tocsr()
+    rows = _positions(path, "target", target, centres["target"])[row - 1]
+    if source is None:
+        columns, size = col - 1, _source_size(data, centres["source"], int(col.max()))
+    else:
+        columns, size = _positions(path, "source", source, centres["source"])[col - 1], source.size
+    matrix = sparse.coo_array((values.astype(float), (rows, columns)), shape=(target.size, size)).tocsr()
     if str(data.attrs.get("normalization", "")) == "fracarea" and suffixes["fraction"] in data:
-        matrix = sparse.diags_array(data[suffixes["fraction"]].values) @ matrix
+        covered = np.empty(target.size)
+        covered[_positions(path, "target", target, centres["target"])] = data[suffixes["fraction"]].values
+        matrix = sparse.diags_array(covered) @ matrix
     method = str(data.attrs.get("map_method", "from file"))
     return Weights(sparse.csr_array(matrix), target, method, str(data.attrs.get("source_key", "")))
 
@@ -89,13 +94,9 @@ def _centres(data: xr.Dataset, names: dict[str, str], side: str) -> tuple[Array,
     return lat, lon
 
 
-def _source_size(
-    data: xr.Dataset, centres: tuple[Array, Array] | None, source: Grid | Cells | None, largest: int
-) -> int:
+def _source_size(data: xr.Dataset, centres: tuple[Array, Array] | None, largest: int) -> int:
     if centres is not None:
         return centres[0].size
-    if source is not None:
-        return source.size
     return int(data.attrs.get("source_size", data.sizes.get("n_a", largest)))
 
 
@@ -110,20 +111,29 @@ def _target_grid(data: xr.Dataset, centres: tuple[Array, Array] | None, path: ob
     return Grid.from_centres(lat, lon)
 
 
-def _check_centres(path: object, side: str, grid: Grid | Cells, centres: tuple[Array, Array] | None) -> None:
+def _positions(path: object, side: str, grid: Grid | Cells, centres: tuple[Array, Array] | None) -> NDArray[np.int64]:
+    """Where each cell of the file is in ``grid``, whose rows and columns may run the other way.
+
+    Without centres in the file the order is taken to be the same.
+    """
     if centres is None:
-        return
+        return np.arange(grid.size)
     lat, lon = centres
     if lat.size != grid.size:
         raise GridError(f"{path}: weights for {lat.size} {side} cells, but the {side} grid has {grid.size}")
     if isinstance(grid, Grid):
-        here = np.repeat(grid.lat, grid.lon.size), np.tile(grid.lon, grid.lat.size)
+        row = np.abs(lat[:, None] - grid.lat).argmin(axis=1)
+        column = np.abs((lon[:, None] - grid.lon + 180) % 360 - 180).argmin(axis=1)
+        position = row * grid.lon.size + column
+        here = grid.lat[row], grid.lon[column]
     else:
-        here = grid.lat, grid.lon
-    off = np.maximum(np.abs(lat - here[0]), np.abs((lon - here[1] + 180) % 360 - 180) * np.cos(np.deg2rad(lat)))
-    if off.max() > 1e-3:
+        position, here = np.arange(grid.size), (grid.lat, grid.lon)
+    apart = np.abs((lon - here[1] + 180) % 360 - 180) * np.cos(np.deg2rad(lat))
+    off = np.maximum(np.abs(lat - here[0]), apart)
+    if off.max() > 1e-3 or np.unique(position).size != position.size:
         i = int(off.argmax())
         raise GridError(
-            f"{path}: {side} cell {i} is at ({lat[i]:.3f}, {lon[i]:.3f}) in the weights and at "
-            f"({here[0][i]:.3f}, {here[1][i]:.3f}) in the data; make weights for this order of rows and columns"
+            f"{path}: {side} cell {i} is at ({lat[i]:.3f}, {lon[i]:.3f}) in the weights; the nearest of the {side} "
+            f"grid is at ({here[0][i]:.3f}, {here[1][i]:.3f}): these weights are for another grid"
         )
+    return np.asarray(position, dtype="int64")
