@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from climanchor.archive import coverage, coverage_years, find_runs, format_coverage, memory_estimate
+from climanchor.workflow.progress import table_width
 from climanchor.workflow.session import NotEnoughData
 
 
@@ -29,7 +30,7 @@ def check_data(
     except FileNotFoundError as error:
         raise NotEnoughData(str(error)) from None
     table = coverage(runs)
-    lines = [format_coverage(table)]
+    lines = [format_coverage(table, width=table_width())]
     if runs.problems:
         lines += ["Not placed:", *(f"  {problem}" for problem in runs.problems)]
     if not table.empty:

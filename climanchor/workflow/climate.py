@@ -49,10 +49,11 @@ def archive_step(recipe: ClimateRecipe) -> Step | None:
     if recipe.simulate is None:
         return None
     settings = recipe.simulate
+    models = [d.model for d in (*recipe.datasets.train, *recipe.datasets.test) if d.files is None]
     return Step(
         "archive",
-        products.archive(settings),
-        settings.model_dump(),
+        products.archive(settings, models),
+        {**settings.model_dump(), "models": models},
         code=("simulate",),
         label=f"synthetic archive ({settings.size})",
     )
@@ -66,7 +67,8 @@ def look(recipe: ClimateRecipe, archive: Product | None) -> Survey:
         str(archive.folder / name): {"path": name, "sha256": entry["sha256"]}
         for name, entry in archive.manifest["files"].items()
     }
-    return survey(recipe, [archive.folder / products.ARCHIVE], known)
+    folders = [archive.folder / products.ARCHIVE / project for project in ("CMIP6", "cmip5")]
+    return survey(recipe, [folder for folder in folders if folder.is_dir()], known)
 
 
 def plan(recipe: ClimateRecipe, found: Survey, archive: Step | None, reporter: Reporter) -> ClimatePlan:

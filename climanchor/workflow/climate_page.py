@@ -48,7 +48,7 @@ def findings(
 
 def score_table(reader: Reader, metrics: dict[str, Any]) -> Table:
     """Our scores with the published ones beside them."""
-    standing_beside = set(reader.plan.models("train")) & set(published.MEMBERS)
+    standing_beside = all(set(reader.plan.models(role)) == models for role, models in published.ROLES.items())
     rows: list[list[Cell]] = []
     for gamma in reader.recipe.gammas:
         for role in ROLES:
@@ -59,6 +59,9 @@ def score_table(reader: Reader, metrics: dict[str, Any]) -> Table:
             rows.append([gamma_key(gamma), role, ours["r2"], theirs[0], ours["r2_area"], -ours["r"], theirs[1],
                          ours["r_abs"]])  # fmt: skip
     columns = ["γ", "models", "R²", "R² published", "R², area-weighted", "−r", "r published", "mean |r|"]
+    if not standing_beside:
+        kept = [i for i, name in enumerate(columns) if "published" not in name]
+        columns, rows = [columns[i] for i in kept], [[row[i] for i in kept] for row in rows]
     note = published.SIGN if standing_beside else ""
     caption = (
         "R²: how much of the forced response is explained, mean over grid cells. "
@@ -74,7 +77,8 @@ def _score_words(metrics: dict[str, Any], reader: Reader) -> list[str]:
         "Train and test scores use every sample of those models, each model with the same weight; validation is the "
         "mean over the splits, on the half of the training models left out.",
     ]
-    if reader.recipe.simulate is not None:
+    same = all(set(reader.plan.models(role)) == models for role, models in published.ROLES.items())
+    if reader.recipe.simulate is not None and same:
         words.append(
             "These data are synthetic. The published values stand beside them for orientation; agreement in kind is "
             "to be expected, agreement in digits is not."

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from climanchor.workflow.page import Figure
+from climanchor.workflow.recipe import RecipeError
 from climanchor.workflow.sections import Figures
 from climanchor.workflow.session import Session
 from climanchor.workflow.store import Product, Step
+from climanchor.workflow.wording import suggest
 
 
 @dataclass(frozen=True)
@@ -36,12 +38,21 @@ def drawing_step(drawing: Drawing, settings: Figures) -> Step:
     return Step(
         f"figure:{drawing.name}",
         build,
-        {**drawing.parameters, **settings.model_dump()},
+        {**drawing.parameters, "formats": settings.formats},
         drawing.inputs,
         drawing.code,
         f"figure {drawing.name}",
         {f"{drawing.name}.{suffix}": f"figures/{drawing.name}.{suffix}" for suffix in settings.formats},
     )
+
+
+def wanted(drawings: Iterable[Drawing], settings: Figures) -> list[Drawing]:
+    """The figures that the recipe asks for. Raises :class:`RecipeError` for one that does not exist."""
+    known = {drawing.name: drawing for drawing in drawings}
+    for name in settings.only or ():
+        if name not in known:
+            raise RecipeError(f"figures.only: there is no figure {name}{suggest(name, list(known))}")
+    return list(known.values()) if settings.only is None else [known[name] for name in settings.only]
 
 
 def save_figure(figure: Any, stem: Path, settings: Figures) -> None:

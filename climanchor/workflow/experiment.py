@@ -66,7 +66,8 @@ def experiment_steps(recipe: ExperimentRecipe, experiment: Experiment) -> tuple[
         netcdf.write(experiment.run(**parameters), folder / "results.nc")
 
     def draw(folder: Path, inputs: Mapping[str, Product], scratch: Path) -> None:
-        drawings = experiment.drawings(netcdf.read(inputs["results"].file("results.nc")))
+        possible = {d.name: d for d in experiment.drawings(netcdf.read(inputs["results"].file("results.nc")))}
+        drawings = [d for name, d in possible.items() if recipe.figures.only is None or name in recipe.figures.only]
         for drawing in drawings:
             function = getattr(plotting, drawing.function)
             figure = function(drawing.dataset, **drawing.options)

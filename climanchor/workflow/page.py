@@ -7,6 +7,7 @@ network. What it shows is in ``metrics.json`` and ``data/`` too.
 from __future__ import annotations
 
 import base64
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,6 +40,12 @@ class Figure:
     png: Path
     others: Sequence[Path] = ()
 
+    @property
+    def wide(self) -> bool:
+        """Whether it was drawn for the width of a page rather than of a column."""
+        width, height = struct.unpack(">II", self.png.read_bytes()[16:24])  # where every PNG says its size
+        return bool(width > 1.5 * height)
+
 
 @dataclass(frozen=True)
 class PageSection:
@@ -68,8 +75,8 @@ class Page:
 def number(value: Cell, digits: int = 3) -> str:
     """A cell of a table as people read it; integers whole, missing as a dash.
 
-    >>> [number(v) for v in (0.51234, 1e6, 12, None, "α", True, float("nan"), 0.00001, -0.25)]
-    ['0.512', '1e+06', '12', '–', 'α', 'yes', '–', '1e-05', '−0.250']
+    >>> [number(v) for v in (0.51234, 1e6, 1e3, 12, None, "α", True, float("nan"), 0.00001, -0.25)]
+    ['0.512', '1e+06', '1000', '12', '–', 'α', 'yes', '–', '1e-05', '−0.250']
     """
     if value is None or value != value:
         return "–"
@@ -78,7 +85,7 @@ def number(value: Cell, digits: int = 3) -> str:
     if isinstance(value, (str, int)):
         return str(value)
     small = value != 0 and abs(value) < 10.0**-digits
-    text = f"{value:.3g}" if small or abs(value) >= 1e5 else f"{value:.{digits}f}"
+    text = f"{value:.{digits}f}" if abs(value) < 100 and not small else f"{value:.4g}"
     return text.replace("-", "−", 1) if text.startswith("-") else text
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from climanchor.archive import coverage, format_coverage, memory_estimate
 from climanchor.workflow import climate
-from climanchor.workflow.drawings import drawing_step
+from climanchor.workflow.drawings import drawing_step, wanted
 from climanchor.workflow.page import Table, as_text
-from climanchor.workflow.progress import Reporter, seconds, size
+from climanchor.workflow.progress import Reporter, seconds, size, table_width
 from climanchor.workflow.recipe import load
 from climanchor.workflow.runner import Options, check_experiment
 from climanchor.workflow.schema import ClimateRecipe, ExperimentRecipe
@@ -41,11 +41,11 @@ def _climate(recipe: ClimateRecipe, session: Session) -> str:
         return _plan_text([archive], session) + "\nThe other steps follow from the files of the synthetic archive."
     found = climate.look(recipe, written)
     plan = climate.plan(recipe, found, archive, session.reporter)
-    drawings = [drawing_step(d, recipe.figures) for d in pictures(plan)]
+    drawings = [drawing_step(d, recipe.figures) for d in wanted(pictures(plan), recipe.figures)]
     steps = [*([archive] if archive else []), *plan.steps.values(), *drawings]
     runs = [run for some in (*found.historical.values(), *found.control.values()) for run in some]
     rows = round(180 / recipe.prepare.grid)
-    parts = [format_coverage(coverage(runs)), *(f"not usable: {p}" for p in found.problems)]
+    parts = [format_coverage(coverage(runs), width=table_width()), *(f"not usable: {p}" for p in found.problems)]
     parts += [memory_estimate(runs, grid=(rows, 2 * rows)).describe(), _cost(plan, session), _plan_text(steps, session)]
     return "\n\n".join(parts)
 

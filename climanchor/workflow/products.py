@@ -29,12 +29,15 @@ SET_ASIDE = "set_aside.json"
 ARCHIVE = "archive"
 
 
-def archive(settings: Simulate) -> Build:
-    """Write the synthetic archive."""
+def archive(settings: Simulate, models: Sequence[str]) -> Build:
+    """Write the synthetic archive of ``models``."""
 
     def build(folder: Path, inputs: Mapping[str, Product], scratch: Path) -> None:
         # A killed archive resumes: the files it finished wait in scratch until all are there.
-        write_archive(scratch / ARCHIVE, size=settings.size, seed=settings.seed)
+        write_archive(
+            scratch / ARCHIVE, size=settings.size, seed=settings.seed, models=models, members=settings.members,
+            years=settings.years,
+        )  # fmt: skip
         (scratch / ARCHIVE).rename(folder / ARCHIVE)
 
     return build

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -77,6 +78,11 @@ class Reporter:
         """Move the bar by one step."""
         if self._progress is not None:
             self._progress.advance(self._progress.task_ids[0])
+
+
+def table_width() -> int:
+    """Columns for wide tables: those of the terminal, or enough for everything in a file or a pipe."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else 180
 
 
 def seconds(value: float) -> str:

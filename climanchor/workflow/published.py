@@ -38,6 +38,12 @@ MEMBERS = {
     "IPSL-CM6A-LR": 32,
 }
 
+#: The models of the published experiment by role; its scores stand only beside scores of the same models.
+ROLES = {
+    "train": {"CCSM4", "NorCPM1", "CESM2", "HadCM3"},
+    "test": {"CNRM-CM6-1", "CNRM-ESM2-1", "IPSL-CM6A-LR"},
+}
+
 SIGN = (
     "DIV here is the member minus its forced response, so residuals (forced minus predicted) correlate negatively "
     "with it; the published DIV has the opposite sign. The published r is therefore set beside −r."

@@ -8,12 +8,14 @@ environment variables, and words the errors.
 
 from __future__ import annotations
 
+import difflib
 import math
 from pathlib import Path
 from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from climanchor.simulate.models import MODELS
 from climanchor.workflow.sections import (
     Datasets,
     DetectionSettings,
@@ -65,7 +67,7 @@ class ClimateRecipe(Described):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        for check in (_check_source, _check_choice, _check_ranks, _check_families, _check_detection):
+        for check in (_check_source, _check_simulated, _check_choice, _check_ranks, _check_families, _check_detection):
             check(self)
         return self
 
@@ -91,6 +93,14 @@ def _check_source(recipe: ClimateRecipe) -> None:
         raise ValueError("root and simulate exclude one another: keep one")
     if recipe.root is None and recipe.simulate is None and not by_hand:
         raise ValueError("root is missing: name the folder of your CMIP files (root: /path, or --root /path)")
+
+
+def _check_simulated(recipe: ClimateRecipe) -> None:
+    for dataset in (*recipe.datasets.train, *recipe.datasets.test):
+        if recipe.simulate is not None and dataset.files is None and dataset.model not in MODELS:
+            near = difflib.get_close_matches(dataset.model, MODELS, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(MODELS)}"
+            raise ValueError(f"datasets: the synthetic archive has no model {dataset.model}: {hint}")
 
 
 def _check_choice(recipe: ClimateRecipe) -> None:

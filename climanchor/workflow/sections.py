@@ -99,8 +99,10 @@ Period = Annotated[tuple[Year, Year], AfterValidator(_forwards)]
 class Simulate(Section):
     """Write the synthetic archive and use it as ``root``."""
 
-    size: str = "demo"
+    size: Literal["tiny", "demo", "full"] = "demo"
     seed: int = Field(default=0, ge=0)
+    members: int | None = Field(default=None, ge=2)
+    years: Period | None = None
 
 
 class Dataset(Section):
@@ -270,9 +272,10 @@ class DetectionSettings(Section):
 
 
 class Figures(Section):
-    """Which files to write beside the report."""
+    """Which figures to draw (all, or ``only`` those named) and in which formats."""
 
     formats: list[Literal["png", "pdf", "svg"]] = Field(default=["png", "pdf"], min_length=1)
+    only: list[str] | None = None
 
     @field_validator("formats")
     @classmethod

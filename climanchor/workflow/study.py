@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from climanchor.workflow import climate, netcdf
-from climanchor.workflow.drawings import Drawing, drawing_step
+from climanchor.workflow.drawings import Drawing, drawing_step, wanted
 from climanchor.workflow.page import PageSection, Table
 from climanchor.workflow.recipe import Recipe
 from climanchor.workflow.schema import ClimateRecipe, ExperimentRecipe
@@ -44,7 +44,9 @@ def _run_climate(recipe: ClimateRecipe, session: Session) -> Findings:
     written = session.make(archive) if archive is not None else None
     found = climate.look(recipe, written)
     plan = climate.plan(recipe, found, archive, session.reporter)
-    drawings: list[tuple[Drawing, Step]] = [(d, drawing_step(d, recipe.figures)) for d in pictures(plan)]
+    drawings: list[tuple[Drawing, Step]] = [
+        (d, drawing_step(d, recipe.figures)) for d in wanted(pictures(plan), recipe.figures)
+    ]
     early = [step for name, step in plan.steps.items() if name == "coverage" or name.startswith("prepared:")]
     with session.reporter.steps(len(plan.steps) + len(drawings)):
         session.make_all(early)
