@@ -6,6 +6,7 @@ from typing import Any, Literal
 import numpy as np
 import xarray as xr
 from matplotlib import colormaps
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import BoundaryNorm, Normalize
@@ -81,7 +82,10 @@ def pareto(
         ax.set_xlabel(LABELS["r_abs"])
         ax.set_ylabel(LABELS["r2"])
         handles, labels = ax.get_legend_handles_labels()
-        ax.legend(handles[1:], labels[1:], loc="lower right")
+        ax.legend(
+            handles[1:], labels[1:], loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, columnspacing=1.2,
+            borderaxespad=0.2,
+        )  # fmt: skip
         if values.size > 1:
             _add_gamma_bar(ax, colours, values)
     return figure_of(ax)
@@ -173,8 +177,11 @@ def selection_grid(
             shading="flat",
         )  # fmt: skip
         ax.set_yscale("log")
-        _shade_inert(ax, _edges(ranks), inert)
-        _mark_best(ax, mean, metric, chosen)
+        keys = _shade_inert(ax, _edges(ranks), inert) + _mark_best(ax, mean, metric, chosen)
+        ax.legend(
+            handles=keys, loc="upper center", bbox_to_anchor=(0.5, -0.22), ncols=2, columnspacing=1.0,
+            handleheight=1.2, borderaxespad=0,
+        )  # fmt: skip
         ax.set_xlabel("Rank ρ")
         ax.set_ylabel("Ridge penalty α")
         ax.set_title(f"γ = {gamma_positions(np.array([at]))[1][0]}")
@@ -209,12 +216,13 @@ def _edges(centres: Array) -> Array:
     return np.concatenate([[2 * centres[0] - middle[0]], middle, [2 * centres[-1] - middle[-1]]])
 
 
-def _shade_inert(ax: Axes, edges: Array, share: xr.DataArray) -> None:
+def _shade_inert(ax: Axes, edges: Array, share: xr.DataArray) -> list[Artist]:
+    """Hatch the columns of inert ranks and return what the legend shows of them."""
     kinds = {
         "inert in all splits": ("xxxx", share.values == 1),
-        "in some": ("//", (share.values > 0) & (share.values < 1)),
+        "inert in some": ("//", (share.values > 0) & (share.values < 1)),
     }
-    keys = []
+    keys: list[Artist] = []
     for label, (hatch, mask) in kinds.items():
         look: dict[str, Any] = {"edgecolor": "white", "linewidth": 0, "hatch": hatch, "label": label}
         for i in np.flatnonzero(mask):
@@ -222,21 +230,25 @@ def _shade_inert(ax: Axes, edges: Array, share: xr.DataArray) -> None:
             ax.add_patch(Rectangle(corner, wide, 1.0, transform=ax.get_xaxis_transform(), facecolor="none", **look))
         if mask.any():
             keys.append(Patch(facecolor="0.5", **look))
-    if keys:
-        ax.legend(
-            handles=keys, loc="upper center", bbox_to_anchor=(0.5, -0.22), ncols=2, columnspacing=1.0,
-            handleheight=1.2, borderaxespad=0,
-        )  # fmt: skip
+    return keys
 
 
-def _mark_best(ax: Axes, mean: xr.DataArray, metric: str, chosen: Choice | None) -> None:
+def _mark_best(ax: Axes, mean: xr.DataArray, metric: str, chosen: Choice | None) -> list[Artist]:
+    """Mark the best and the chosen cell and return the marks; a choice that is the best has one mark."""
     merit = {"r": -abs(mean), "r_abs": -mean, "mse": -mean}.get(metric, mean)
     place = merit.argmax(...)
-    ax.plot(mean["rank"][place["rank"]], mean["alpha"][place["alpha"]], "o", color="white", markeredgecolor="k",
-            markersize=5, label="best", clip_on=False, zorder=3)  # fmt: skip
-    if chosen is None:
-        return
-    if chosen.alpha not in mean["alpha"].values or chosen.rank not in mean["rank"].values:
-        raise ValueError(f"chosen ({chosen}) is not on the grid of α and ρ")
-    ax.plot(chosen.rank, chosen.alpha, "*", color="white", markeredgecolor="k", markersize=9, markeredgewidth=0.8,
-            label="chosen", clip_on=False, zorder=4)  # fmt: skip
+    best = (float(mean["rank"][place["rank"]]), float(mean["alpha"][place["alpha"]]))
+    points = {"best": (best, "o", 5)}
+    if chosen is not None:
+        if chosen.alpha not in mean["alpha"].values or chosen.rank not in mean["rank"].values:
+            raise ValueError(f"chosen ({chosen}) is not on the grid of α and ρ")
+        same = (chosen.rank, chosen.alpha) == best
+        points = {} if same else points
+        points["best and chosen" if same else "chosen"] = ((chosen.rank, chosen.alpha), "*", 9)
+    return [
+        ax.plot(
+            *point, marker, color="white", markeredgecolor="k", markersize=size, markeredgewidth=0.8, label=label,
+            linestyle="", clip_on=False, zorder=3,
+        )[0]
+        for label, (point, marker, size) in points.items()
+    ]  # fmt: skip

@@ -17,7 +17,7 @@ from climanchor.archive import Run, coverage_years
 from climanchor.plotting.style import COLOURS, Width, figure_of, new_figure, styled
 
 #: What a year of a member can be, with its colour; from light to dark, so that it reads in grey.
-STATES = {"absent": "0.93", "incomplete": COLOURS[5], "complete": COLOURS[0]}
+STATES = {"absent": "0.86", "incomplete": COLOURS[5], "complete": COLOURS[0]}
 
 
 def coverage(data: pd.DataFrame | Iterable[Run], *, ax: Axes | None = None, width: Width = "two") -> Figure:
@@ -96,7 +96,7 @@ def _states(data: Any) -> pd.DataFrame:
         table.index = pd.MultiIndex.from_arrays(
             [data.index.get_level_values(name) for name in ("model", "member")], names=["model", "member"]
         )
-        return table.sort_index(level="model", sort_remaining=False, kind="stable")
+        return _grouped(table)
     lacking = [name for name in ("model", "member", "first", "last", "gaps") if name not in data]
     if lacking:
         raise TypeError(f"data is not a coverage table: it lacks the columns {lacking}. Use climanchor.coverage(runs)")
@@ -107,9 +107,14 @@ def _states(data: Any) -> pd.DataFrame:
     span = range(min(every), max(every) + 1)
     rows = [[years.get(year, 0) for year in span] for years in held.values()]
     index = pd.MultiIndex.from_tuples(list(held), names=["model", "member"])
-    return pd.DataFrame(rows, index=index, columns=pd.Index(span, name="year")).sort_index(
-        level="model", sort_remaining=False, kind="stable"
-    )
+    return _grouped(pd.DataFrame(rows, index=index, columns=pd.Index(span, name="year")))
+
+
+def _grouped(table: pd.DataFrame) -> pd.DataFrame:
+    """Put the members of a model together, models in the order in which they first appear."""
+    models = table.index.get_level_values("model")
+    order = np.argsort(pd.factorize(models)[0], kind="stable")
+    return table.iloc[order]
 
 
 def _member_years(row: "pd.Series[Any]") -> dict[int, int]:

@@ -13,7 +13,7 @@ Results = xr.Dataset | Mapping[str, xr.Dataset]
 
 
 def null_distribution(
-    results: Results, *, bins: int = 20, ax: Axes | None = None, width: Width | None = None
+    results: Results, *, bins: int = 15, ax: Axes | None = None, width: Width | None = None
 ) -> Figure:
     """Draw the statistics of the control segments as a histogram, with the critical value and the observed one.
 
@@ -49,8 +49,7 @@ def null_distribution(
     """
     needed = ("null", "statistic", "p_value", "critical_value")
     panels = {title: _one_series(result, needed) for title, result in _by_title(results).items()}
-    every = np.concatenate([np.append(r["null"].values, r["statistic"].values) for r in panels.values()])
-    reach = 1.08 * float(np.nanmax(np.abs(every)))
+    reach = max(float(np.nanmax(np.abs(result["null"].values))) for result in panels.values())
     with styled():
         axes = _axes(len(panels), ax, width, height=2.3)
         for panel, (title, result) in zip(axes, panels.items(), strict=True):
@@ -58,8 +57,7 @@ def null_distribution(
             panel.set_title(title)
         axes[0].set_ylabel("Share of control segments")
         label_panels(axes)
-        handles, labels = axes[0].get_legend_handles_labels()
-        figure_of(axes[0]).legend(handles, labels, loc="outside lower center", ncols=3)
+        _add_key(axes)
     return figure_of(axes[0])
 
 
@@ -69,7 +67,7 @@ def _draw_null(ax: Axes, result: xr.Dataset, edges: np.ndarray[tuple[int], np.dt
     weights = result["null_weight"].values if "null_weight" in result else np.ones(null.size)
     weights = weights[known] / weights[known].sum()
     ax.hist(null[known], bins=list(edges), weights=weights, color="0.75", edgecolor="white", linewidth=0.4,
-            label=f"control ({int(known.sum())} segments)")  # fmt: skip
+            label="control segments")  # fmt: skip
     is_trend = result.attrs.get("statistic", "trend") == "trend"
     critical = float(result["critical_value"])
     critical = critical if is_trend else float(np.tanh(critical))  # kept on Fisher's scale for correlations
@@ -79,8 +77,9 @@ def _draw_null(ax: Axes, result: xr.Dataset, edges: np.ndarray[tuple[int], np.dt
     observed = float(result["statistic"])
     ax.axvline(observed, color=COLOURS[1], linewidth=2.0, label="observed")
     p = float(result["p_value"])
-    text = "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
-    ax.annotate(text, (0.03, 0.97), xycoords="axes fraction", va="top", fontsize=7)
+    text = ("p < 0.001" if p < 0.001 else f"p = {p:.3f}") + f"\n{int(known.sum())} segments"
+    side, align = (0.03, "left") if observed > 0 else (0.97, "right")  # away from the observation
+    ax.annotate(text, (side, 0.97), xycoords="axes fraction", va="top", ha=align, fontsize=7)
     ax.set_xlabel("Trend (K per decade)" if is_trend else "Correlation with the expected response")
 
 
@@ -122,17 +121,14 @@ def detection_series(results: Results, *, ax: Axes | None = None, width: Width |
             panel.set_title(title)
         axes[0].set_ylabel("Predicted forced response (K)")
         label_panels(axes)
-        handles = {
-            label: handle for panel in axes for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)
-        }
-        figure_of(axes[0]).legend(list(handles.values()), list(handles), loc="outside lower center", ncols=2)
+        _add_key(axes)
     return figure_of(axes[0])
 
 
 def _draw_series(ax: Axes, result: xr.Dataset) -> None:
     mean, std = float(result["control_mean"]), float(result["control_std"])
     years = result["year"].values
-    ax.axhspan(mean - 2 * std, mean + 2 * std, color="0.85", linewidth=0, label="control, ± 2 standard deviations")
+    ax.axhspan(mean - 2 * std, mean + 2 * std, color="0.85", linewidth=0, label="control ± 2σ")
     ax.axhline(mean, color="0.5", linewidth=0.6)
     if "series_by_realization" in result:
         every = result["series_by_realization"]
@@ -146,6 +142,17 @@ def _draw_series(ax: Axes, result: xr.Dataset) -> None:
                     textcoords="offset points", ha="right", va="top", fontsize=7)  # fmt: skip
     ax.set_xlabel("Year")
     ax.margins(x=0.01)
+
+
+def _add_key(axes: list[Axes]) -> None:
+    """Put one legend of everything drawn in the panels below them."""
+    keys = {label: key for ax in axes for key, label in zip(*ax.get_legend_handles_labels(), strict=True)}
+    figure = figure_of(axes[0])
+    if figure.get_layout_engine() is None:  # the user's own figure: keep to the user's axes
+        axes[0].legend(list(keys.values()), list(keys), loc="best")
+        return
+    columns = 2 if len(keys) > 3 and figure.get_figwidth() < 5 else len(keys)
+    figure.legend(list(keys.values()), list(keys), loc="outside lower center", ncols=columns, columnspacing=1.2)
 
 
 def _by_title(results: Results) -> dict[str, xr.Dataset]:

@@ -1,5 +1,6 @@
 """Checks on labelled fields before they are drawn, and the cells of a regular latitude–longitude grid."""
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,7 +105,14 @@ def area_mean(field: xr.DataArray) -> float:
 
 
 def describe(field: xr.DataArray, fallback: str) -> str:
-    """Return a label from the attributes: the long name (or ``fallback``) with the units in brackets."""
+    """Return a label from the attributes: the long name (or ``fallback``) with the units in brackets.
+
+    >>> describe(xr.DataArray(0.0, attrs={"long_name": "weight of the field", "units": "K-1"}), "")
+    'Weight of the field (K⁻¹)'
+    """
     name = str(field.attrs.get("long_name", fallback))
+    name = name[:1].upper() + name[1:]
     units = str(field.attrs.get("units", ""))
-    return name if units in DIMENSIONLESS else f"{name} ({units})"
+    exponents = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+    units_text = re.sub(r"(?<=[A-Za-z])(-?\d+)", lambda found: found[0].translate(exponents), units)
+    return name if units in DIMENSIONLESS else f"{name} ({units_text})"

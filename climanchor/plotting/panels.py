@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import fill
 from typing import Literal
 
 import cartopy.crs as ccrs
@@ -17,7 +18,7 @@ from matplotlib.figure import Figure
 from climanchor.plotting.cells import add_hatching, add_outline, cell_paths
 from climanchor.plotting.coastline import add_coastline
 from climanchor.plotting.grid import area_mean, grid_of
-from climanchor.plotting.style import DIVERGING, MISSING, SEQUENTIAL, WIDTHS, Width, figure_of, new_figure
+from climanchor.plotting.style import DIVERGING, MISSING, SEQUENTIAL, StyledFigure, Width, figure_of, inches, new_figure
 
 Extend = Literal["neither", "min", "max", "both"]
 
@@ -113,7 +114,7 @@ def map_axes(
     rows = -(-count // columns)
     projection = projection or ccrs.Robinson()
     shape = np.ptp(projection.y_limits) / np.ptp(projection.x_limits)
-    panel_height = WIDTHS[width] / columns * min(float(shape), 1.0) + 0.15 * title_lines + 0.1
+    panel_height = inches(width) / columns * min(float(shape), 1.0) + 0.15 * title_lines + 0.1
     figure = new_figure(width, rows * panel_height + 0.5 * (rows if own_bars else 1))
     axes = [figure.add_subplot(rows, columns, i + 1, projection=projection) for i in range(count)]
     return figure, axes
@@ -179,7 +180,13 @@ def add_colour_bar(
     extend: Extend,
     outline: bool = True,
 ) -> None:
-    """Put one horizontal colour bar under ``axes``, which all use its scale."""
+    """Put one horizontal colour bar under ``axes``, which all use its scale.
+
+    A label too long for the column is broken, and the figure grows by the lines it takes.
+    """
+    label = fill(label, 50 if len(axes) == 1 else 90)
+    if isinstance(figure, StyledFigure):
+        figure.set_size_inches(figure.get_figwidth(), figure.get_figheight() + 0.14 * label.count("\n"))
     bar = figure.colorbar(
         cells, ax=list(axes), orientation="horizontal", extend=extend, label=label,
         shrink=0.85 if len(axes) == 1 else 0.6, aspect=28 if len(axes) == 1 else 40, pad=0.03,

@@ -7,7 +7,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from climanchor.plotting.style import COLOURS, LINES, WIDTHS, Width, label_panels, new_figure, styled
+from climanchor.plotting.style import COLOURS, LINES, Width, inches, label_panels, new_figure, styled
 
 LABELS = {"r2": "R²", "mse": "Mean squared error"}
 
@@ -56,7 +56,7 @@ def perturbation(
     lines = -(-len(algorithms) // columns)
     count = len(rows) * lines * columns
     with styled():
-        height = min(WIDTHS[width] / columns * 1.15, 2.2)
+        height = min(inches(width) / columns * 1.15, 2.2)
         figure = new_figure(width, height * len(rows) * lines + 0.45)
         axes: list[Axes] = []
         for position in range(count):

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from string import ascii_uppercase
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -18,7 +18,7 @@ Width = Literal["one", "two"]
 WIDTHS = {"one": 3.5, "two": 7.2}
 
 #: Colours of the palette of Okabe and Ito, told apart with any colour vision; the order also alternates in grey.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#000000", "#56B4E9", "#E69F00", "#CC79A7")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 2)))
 
@@ -86,11 +86,16 @@ def styled() -> Iterator[None]:
         yield
 
 
+def inches(width: Width) -> float:
+    """Return the width in inches of one or two columns."""
+    if width not in WIDTHS:
+        raise ValueError(f"width must be 'one' or 'two' (columns), got {width!r}")
+    return WIDTHS[width]
+
+
 def new_figure(width: Width, height: float) -> StyledFigure:
     """Return an empty figure one or two columns wide and ``height`` inches high."""
-    if width not in get_args(Width):
-        raise ValueError(f"width must be 'one' or 'two' (columns), got {width!r}")
-    return StyledFigure(figsize=(WIDTHS[width], height), layout="constrained")
+    return StyledFigure(figsize=(inches(width), height), layout="constrained")
 
 
 def figure_of(ax: Axes) -> Figure:
@@ -124,7 +129,7 @@ def save(figure: Figure, stem: str | Path, *, formats: tuple[str, ...] = ("png",
     stem
         Path without ending; its folder is made if needed.
     formats
-        Endings to write, among ``"png"``, ``"pdf"`` and ``"svg"``.
+        Endings to write, ``"png"`` and ``"pdf"`` or one of them.
 
     Raises
     ------
@@ -141,7 +146,6 @@ def save(figure: Figure, stem: str | Path, *, formats: tuple[str, ...] = ("png",
     metadata: dict[str, dict[str, None]] = {
         "png": {"Software": None},
         "pdf": {"CreationDate": None, "ModDate": None, "Creator": None, "Producer": None},
-        "svg": {"Date": None, "Creator": None},
     }
     unknown = set(formats) - set(metadata)
     if unknown:
@@ -149,7 +153,7 @@ def save(figure: Figure, stem: str | Path, *, formats: tuple[str, ...] = ("png",
     stem = Path(stem)
     stem.parent.mkdir(parents=True, exist_ok=True)
     paths = []
-    with matplotlib.rc_context({**STYLE, "svg.hashsalt": "climanchor"}):
+    with styled():
         for ending in formats:
             path = stem.with_name(f"{stem.name}.{ending}")
             part = stem.with_name(f".{stem.name}.{ending}.part")
