@@ -8,6 +8,7 @@ from climanchor.archive.integrity import BadFileError
 from climanchor.archive.memory import MemoryEstimate, memory_estimate
 from climanchor.archive.opening import ArchiveError, AssumptionWarning, open_runs, problems
 from climanchor.archive.runs import Problem, Run, Runs, describe_run
+from climanchor.archive.verify import verify_runs
 
 __all__ = [
     "ArchiveError",
@@ -31,4 +32,5 @@ __all__ = [
     "parse_path",
     "problems",
     "read_catalogue",
+    "verify_runs",
 ]

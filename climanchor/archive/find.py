@@ -54,7 +54,7 @@ def _identified(
     for top in roots:
         if not Path(top).is_dir():
             raise FileNotFoundError(f"no such folder: {os.fspath(top)}")
-        for folder, name in _netcdf_files(os.fspath(top)):
+        for folder, name in _netcdf_files(os.fspath(top), problems):
             path = Path(folder, name)
             facets: Facets | str | None = parse_filename(name)
             if facets is None:
@@ -65,21 +65,23 @@ def _identified(
                 yield add_folders(facets, path.parts[:-1]), path
 
 
-def _netcdf_files(top: str) -> Iterator[tuple[str, str]]:
+def _netcdf_files(top: str, problems: list[Problem]) -> Iterator[tuple[str, str]]:
     """Folder and name of every ``.nc`` file below ``top``, following links to folders once each."""
     pending, seen = [top], {os.path.realpath(top)}
     while pending:
         folder = pending.pop()
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                if entry.name.startswith("."):
-                    continue
-                if entry.is_dir():
-                    if entry.is_symlink() and not _new_target(entry.path, folder, seen):
-                        continue
+        try:
+            with os.scandir(folder) as entries:
+                listed = [entry for entry in entries if not entry.name.startswith(".")]
+        except OSError as error:
+            problems.append(Problem("", "", folder, f"the folder cannot be listed ({error.strerror or error})"))
+            continue
+        for entry in listed:
+            if entry.is_dir():
+                if not entry.is_symlink() or _new_target(entry.path, folder, seen):
                     pending.append(entry.path)
-                elif entry.name.endswith((".nc", ".nc4")):
-                    yield folder, entry.name
+            elif entry.name.endswith((".nc", ".nc4")):
+                yield folder, entry.name
 
 
 def _new_target(link: str, folder: str, seen: set[str]) -> bool:

@@ -1,6 +1,6 @@
 """Grids: three kinds, brought to one orientation, compared among siblings, with bounds under one name."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -94,6 +94,7 @@ def normalise_grid(raw: RawGrid) -> Grid:
     """
     if raw.kind != "rectilinear":
         return _cells(raw)
+    raw = _unwrapped(raw)
     _check_rectilinear(raw)
     notes: list[str] = []
     flip, reverse = (bool(c.size > 1 and c[1] < c[0]) for c in (raw.lat, raw.lon))
@@ -115,6 +116,16 @@ def _cells(raw: RawGrid) -> Grid:
     lon = raw.lon % 360.0
     both = raw.lat_bnds is not None and raw.lon_bnds is not None
     return Grid(raw.kind, raw.lat, lon, raw.lat_bnds if both else None, raw.lon_bnds if both else None)
+
+
+def _unwrapped(raw: RawGrid) -> RawGrid:
+    """Longitudes that jump back by 360° go on instead, and bounds lie within half a turn of their centres."""
+    lon = raw.lon + 360.0 * np.concatenate([[0], np.cumsum(np.diff(raw.lon) < -180)])
+    bounds = raw.lon_bnds
+    if bounds is not None and bounds.shape == (lon.size, 2):
+        away = bounds - lon[:, None]
+        bounds = lon[:, None] + np.where(np.abs(away) > 180, (away + 180) % 360 - 180, away)
+    return replace(raw, lon=lon, lon_bnds=bounds)
 
 
 def _check_rectilinear(raw: RawGrid) -> None:

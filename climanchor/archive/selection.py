@@ -130,11 +130,15 @@ def _without_copies(paths: Iterable[Path]) -> tuple[tuple[Path, ...], tuple[str,
     notes: list[str] = []
     for path in sorted(paths, key=lambda p: (p.name, p.parts)):
         last = kept[-1] if kept else None
-        if last and last.name == path.name and last.stat().st_size == path.stat().st_size:
+        if last and last.name == path.name and _size(last) == _size(path):
             notes.append(f"a copy of {path.name} in {path.parent} is not used")
         else:
             kept.append(path)
     return tuple(kept), tuple(notes)
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else -1
 
 
 def _absent(wanted: Wanted, found: set[str]) -> Iterator[Problem]:

@@ -1,5 +1,6 @@
 """Finding runs by the names of their files."""
 
+import os
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -189,3 +190,19 @@ def test_a_missing_root_is_an_error(tmp_path: Path) -> None:
 
 def test_nothing_found_is_an_empty_list(tmp_path: Path) -> None:
     assert find_runs(tmp_path) == []
+
+
+def test_a_folder_that_cannot_be_listed_is_noted(tmp_path: Path, write: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(touch=True)
+    (tmp_path / "locked").mkdir()
+    listing = os.scandir
+
+    def scandir(folder: str) -> Any:
+        if folder.endswith("locked"):
+            raise PermissionError(13, "Permission denied")
+        return listing(folder)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    runs = find_runs(tmp_path)
+    assert len(runs) == 1
+    assert runs.problems[0].reason == "the folder cannot be listed (Permission denied)"

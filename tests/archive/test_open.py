@@ -189,6 +189,23 @@ def test_western_longitudes_are_turned_to_run_from_zero(tmp_path: Path, write: A
     np.testing.assert_array_equal(data.tas.values[0], np.roll(stored(path), 2, axis=-1))
 
 
+def test_longitudes_that_jump_back_to_zero_are_sorted(tmp_path: Path, write: Any) -> None:
+    path = write(lon=(180.0, 270.0, 0.0, 90.0))
+    with netCDF4.Dataset(path, "a") as file:
+        file.variables["lon_bnds"][:] = [[135, 225], [225, 315], [315, 45], [45, 135]]
+    data = opened(tmp_path)
+    np.testing.assert_array_equal(data.lon, [0, 90, 180, 270])
+    np.testing.assert_array_equal(data.lon_bnds, [[-45, 45], [45, 135], [135, 225], [225, 315]])
+    np.testing.assert_array_equal(data.tas.values[0], np.roll(stored(path), 2, axis=-1))
+
+
+def test_part_of_the_globe_across_greenwich_stays_in_one_piece(tmp_path: Path, write: Any) -> None:
+    path = write(lon=(-20.0, -10.0, 0.0, 10.0))
+    data = opened(tmp_path)
+    np.testing.assert_array_equal(data.lon, [-20, -10, 0, 10])
+    np.testing.assert_array_equal(data.tas.values[0], stored(path))
+
+
 def test_decreasing_latitude_is_turned_with_its_bounds_and_data(tmp_path: Path, write: Any) -> None:
     path = write(lat=(60.0, 0.0, -60.0))
     data = opened(tmp_path)

@@ -13,7 +13,17 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from climanchor.archive import ArchiveError, BadFileError, Runs, describe_run, find_runs, open_runs, probe, problems
+from climanchor.archive import (
+    ArchiveError,
+    BadFileError,
+    Runs,
+    describe_run,
+    find_runs,
+    open_runs,
+    probe,
+    problems,
+    verify_runs,
+)
 from climanchor.archive.integrity import check_file
 from climanchor.archive.probe import HeaderReader
 
@@ -213,6 +223,27 @@ def test_a_file_that_failed_can_be_left_out(tmp_path: Path, write: Any) -> None:
     with pytest.raises(ValueError, match="no run has the file"):
         runs.without(paths[0], reason="again")
     assert Runs().problems == ()
+
+
+def damage_storage(path: Path) -> None:
+    """Overwrite compressed data in the middle of a file; its header and its last field stay whole."""
+    raw = bytearray(path.read_bytes())
+    starts = [i for i in range(len(raw) - 1) if raw[i : i + 2] == b"\x78\x5e"]
+    for start in starts[2:12]:
+        raw[start : start + 40] = bytes(40)
+    path.write_bytes(bytes(raw))
+
+
+def test_damage_inside_compressed_data_is_found_by_reading_it_all(tmp_path: Path, write: Any) -> None:
+    good, bad = (write(member=f"r{r}i1p1f1", zlib=True) for r in (1, 2))
+    damage_storage(bad)
+    runs = find_runs(tmp_path)
+    with pytest.raises(BadFileError, match=r"r2i1p1f1_gn_185001-185112\.nc: steps 0 to 24 of 'tas'"):
+        open_runs(runs)["CESM2"].tas.compute()
+    checked = verify_runs(runs)
+    assert [run.paths for run in checked] == [(good,), ()]
+    assert [problem.path for problem in checked.problems] == [str(bad)]
+    assert list(open_runs(checked)["CESM2"].member.values) == ["r1i1p1f1"]
 
 
 def test_errors_survive_the_way_between_processes() -> None:
