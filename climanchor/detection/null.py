@@ -11,8 +11,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr, stdtrit
-from scipy.stats import beta, chi2, norm
+from scipy.special import betaincinv, gammaincinv, ndtr, stdtr, stdtrit
 
 from climanchor.kernels.trends import effective_size
 
@@ -51,8 +50,8 @@ class Null:
     @property
     def weights(self) -> Array:
         """Weight of each segment: models weigh the same, and so do the segments within a model."""
-        models = self.models
-        return np.array([1 / (len(models) * (self.model == name).sum()) for name in self.model])
+        _, index, size = np.unique(self.model, return_inverse=True, return_counts=True)
+        return np.asarray(1 / (len(size) * size[index]))
 
 
 @dataclass(frozen=True)
@@ -78,17 +77,18 @@ def independent_segments(null: Null) -> Array:
     """Effective number of independent segments in a null of one model, for estimating its variance.
 
     ``n (1 − r²)/(1 + r²)`` with ``r`` the correlation of neighbouring segments (about zero, over all
-    runs), times the segments' own share of independence. ``r`` needs four neighbours to be estimated.
+    runs) and ``1/n``, what chance alone gives ``r²``, taken off; times the segments' own share of
+    independence. Fewer than four pairs of neighbours say nothing about ``r``, which is then zero.
     """
     values = null.statistics
     neighbours = np.flatnonzero(null.run[1:] == null.run[:-1])
     worth = float(null.independence.sum())
     if neighbours.size < 4:
         return np.full(values.shape[1:], worth)
-    shared = (values[neighbours] * values[neighbours + 1]).mean(axis=0)
-    total = (values**2).mean(axis=0)
+    shared = (values[neighbours] * values[neighbours + 1]).sum(axis=0)
+    total = (values**2).sum(axis=0)
     r = np.divide(shared, total, out=np.zeros_like(total), where=total > 0)
-    return effective_size(worth, r**2)
+    return effective_size(worth, np.maximum(r**2 - 1 / len(values), 0.0))
 
 
 def spread(null: Null) -> Spread:
@@ -131,8 +131,8 @@ def _student(statistic: Array, scale: Spread, *, sided: Sided, level: float) -> 
     with np.errstate(divide="ignore", invalid="ignore"):  # a null without variance rejects everything
         p = _tail(lambda x: stdtr(freedom, x), statistic / std, sided)
         ends = [
-            _tail(norm.cdf, statistic / (std * np.sqrt(freedom / chi2.ppf(q, freedom))), sided)
-            for q in (tail, 1 - tail)
+            _tail(ndtr, statistic / (std * np.sqrt(freedom / (2 * gammaincinv(freedom / 2, q)))), sided)
+            for q in (tail, 1 - tail)  # quantiles of chi-squared
         ]
     quantile = 1 - (level / 2 if sided == "two-sided" else level)
     low, high = np.minimum(*ends), np.maximum(*ends)
@@ -154,7 +154,7 @@ def _empirical(statistic: Array, null: Null, scale: Spread, *, sided: Sided, lev
     share = (weights * (values >= observed)).sum(axis=0)
     tail = (1 - CONFIDENCE) / 2
     hits = share * size
-    low, high = (beta.ppf(q, hits + 0.5, size - hits + 0.5) for q in (tail, 1 - tail))
+    low, high = (betaincinv(hits + 0.5, size - hits + 0.5, q) for q in (tail, 1 - tail))
     p = np.where(np.isnan(observed), np.nan, (1 + hits) / (1 + size))
     order = np.argsort(values, axis=0)
     below = np.cumsum(np.take_along_axis(np.broadcast_to(weights, values.shape), order, axis=0), axis=0)

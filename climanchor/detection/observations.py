@@ -63,7 +63,7 @@ def load_observations(
     ValueError
         Units, dimensions or values are not those of temperature anomalies, or the variable is ambiguous.
     """
-    field = _one_field(_opened(source), variable)
+    field = _opened(source, variable)
     if units is not None:
         field = field.assign_attrs(units=units)
     if "units" not in field.attrs:
@@ -98,18 +98,19 @@ def annual_observations(field: xr.DataArray, *, min_months: int = 9) -> xr.DataA
     return (total / share).where(share >= (min_months - 0.5) / 12)
 
 
-def _opened(source: Path | Sequence[Path] | xr.Dataset | xr.DataArray) -> xr.Dataset:
+def _opened(source: Path | Sequence[Path] | xr.Dataset | xr.DataArray, variable: str | None) -> xr.DataArray:
+    """The anomalies of a source; several files become realizations."""
     if isinstance(source, xr.DataArray):
-        return source.to_dataset(name=source.name or "observations")
+        return _one_field(source.to_dataset(name=source.name or "observations"), variable)
     if isinstance(source, xr.Dataset):
-        return source
+        return _one_field(source, variable)
     paths = [source] if isinstance(source, str | PathLike) else list(source)
-    files = [xr.open_dataset(path) for path in paths]
-    if not files:
+    fields = [_one_field(xr.open_dataset(path), variable) for path in paths]
+    if not fields:
         raise ValueError("no file of observations is given")
-    if len(files) == 1:
-        return files[0]
-    return xr.concat(files, dim="realization", data_vars="minimal", coords="minimal", compat="override", join="exact")
+    if len(fields) == 1:
+        return fields[0]
+    return xr.concat(fields, dim="realization", join="exact", coords="minimal", compat="override")
 
 
 def _one_field(data: xr.Dataset, variable: str | None) -> xr.DataArray:

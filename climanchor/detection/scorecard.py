@@ -37,7 +37,9 @@ def scorecard(
 
     Models weigh the same in every mean over realizations j. A skill of one is perfect, zero is that of no
     change at all. RAW is the member itself; RegGMST, the 10-year low-pass, the 4th-order polynomial and
-    (where ``training`` names models) the mean forced response of these stand beside it.
+    (where ``training`` names models) the mean forced response of these stand beside it. A forced response
+    that is the mean of few members contains the scored member, which flatters RAW and its kin: prepare the
+    data with leave-one-out forced responses for small ensembles.
 
     Parameters
     ----------
@@ -53,10 +55,10 @@ def scorecard(
     Returns
     -------
     xarray.Dataset
-        By ``method``: ``trend_skill, trend_correlation, spatiotemporal_skill,
-        spatiotemporal_correlation``; the same by ``(method, case)`` as ``…_rmse``, ``…_scale`` and
+        By ``estimate`` (a name per fingerprint and baseline): ``trend_skill, trend_correlation, spatiotemporal_skill,
+        spatiotemporal_correlation``; the same by ``(estimate, case)`` as ``…_rmse``, ``…_scale`` and
         ``…_correlation`` with coordinates ``case_model, case_member``; and maps
-        ``trend_error (method, lat, lon)``, the root-mean-square error of trends in K per decade, with
+        ``trend_error (estimate, lat, lon)``, the root-mean-square error of trends in K per decade, with
         ``better_than_raw``. Computed.
     """
     _check(data, models, training, fingerprints)
@@ -198,10 +200,10 @@ def _table(
     model, member = ([getattr(s, what) for s in by_method[0]] for what in ("model", "member"))
     cases = xr.Dataset(
         {
-            name: (("method", "case"), [[s.numbers[name] for s in row] for row in by_method])
+            name: (("estimate", "case"), [[s.numbers[name] for s in row] for row in by_method])
             for name in scores[0].numbers
         },
-        coords={"method": methods, "case_model": ("case", model), "case_member": ("case", member)},
+        coords={"estimate": methods, "case_model": ("case", model), "case_member": ("case", member)},
     )
     weights = xr.DataArray([1 / model.count(name) for name in model], dims="case")
     mean = cases.weighted(weights / weights.sum()).mean("case")
@@ -216,10 +218,10 @@ def _table(
     squares = np.stack([[s.trend_error**2 for s in row] for row in by_method])
     error = np.sqrt(np.average(squares, axis=1, weights=weights))
     shape = (len(methods), template.sizes["lat"], template.sizes["lon"])
-    coords = {"method": methods, "lat": template["lat"], "lon": template["lon"]}
-    result["trend_error"] = xr.DataArray(error.reshape(shape), coords=coords, dims=("method", "lat", "lon"))
+    coords = {"estimate": methods, "lat": template["lat"], "lon": template["lon"]}
+    result["trend_error"] = xr.DataArray(error.reshape(shape), coords=coords, dims=("estimate", "lat", "lon"))
     result["trend_error"].attrs.update(units="K/decade", long_name="root-mean-square error of trends")
-    result["better_than_raw"] = result["trend_error"] < result["trend_error"].sel(method="RAW", drop=True)
+    result["better_than_raw"] = result["trend_error"] < result["trend_error"].sel(estimate="RAW", drop=True)
     result.attrs.update(
         years=f"{span[0]}-{span[-1]}", trend_years=f"{span[inside][0]}-{span[inside][-1]}", realizations=len(model)
     )
