@@ -171,17 +171,17 @@ def _blocks(series: list[Series], slots: NDArray[np.int64], array: MemberArray, 
     """Lengths of the blocks along time: whole calendar years, near the block size, no smaller than storage's."""
     if chunks is not None and chunks < 1:
         raise ValueError(f"chunks must be at least 1 time step, got {chunks}")
-    per_year = {"mon": 12, "day": 365}.get(series[0].frequency, 1)
+    monthly = series[0].frequency == "mon"
     step_bytes = array.dtype.itemsize * int(np.prod(array.shape[2:]))
     wanted = max(1, BLOCK_BYTES // step_bytes)
     storage = max(piece.header.storage_steps for s in series for piece in s.pieces)
     if storage > wanted:  # a smaller block would unpack the same storage again and again
         wanted = min(storage, 8 * wanted)
-    length = chunks or max(per_year, wanted // per_year * per_year)
-    offset = int(slots[0]) % 12 if series[0].frequency == "mon" and chunks is None else 0
-    block = (slots - slots[0] + offset) // length if per_year == 12 and chunks is None else None
-    if block is None:
-        block = np.arange(slots.size) // length
+    if chunks is None and monthly:
+        january = slots[0] - slots[0] % 12
+        block = (slots - january) // max(12, wanted // 12 * 12)
+    else:
+        block = np.arange(slots.size) // (chunks or wanted)
     return tuple(int(n) for n in np.unique(block, return_counts=True)[1])
 
 
