@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import signal
 import sys
@@ -28,7 +29,7 @@ from types import FrameType
 from climanchor._version import __version__
 
 DONE, FAILED, WRONG, NO_DATA, IN_USE, NO_CLUSTER, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 4, 5, 130, 143
-EXIT_CODES = "exit codes: " + __doc__.split("====")[2].strip() if __doc__ else ""
+EXIT_CODES = "exit codes:\n" + re.split(r"={4}  =+\n", __doc__)[1] if __doc__ else ""
 
 
 class _Terminated(BaseException):

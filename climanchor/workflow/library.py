@@ -28,6 +28,8 @@ def find_recipe(name: str) -> Path:
     path = Path(name).expanduser()
     if path.is_file():
         return path
+    if name in {script.name for script in batch_scripts()}:
+        return recipe_folder() / name
     installed = recipe_folder() / f"{name.removesuffix('.yml')}.yml"
     if installed.is_file() and path.parent == Path():
         return installed

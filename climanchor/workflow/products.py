@@ -168,9 +168,10 @@ def observations(settings: Observations, grid: float, reference: tuple[int, int]
     """Observed anomalies on the grid and the reference period of the models."""
 
     def build(folder: Path, inputs: Mapping[str, Product], scratch: Path) -> None:
+        variable = settings.short_name or ("tas_mean" if settings.simulated else None)
         path = settings.path or next((inputs["archive"].folder / ARCHIVE / "observations").glob("*.nc"))
         observed = load_observations(
-            path, grid=regular_grid(grid), reference=reference, variable=settings.short_name,
+            path, grid=regular_grid(grid), reference=reference, variable=variable,
             units=settings.units, min_reference_years=settings.min_reference_years,
         )  # fmt: skip
         netcdf.write(observed.to_dataset(name="observations"), folder / "observations.nc")
