@@ -55,7 +55,7 @@ def _annual(x: xr.DataArray, context: xr.Dataset) -> xr.DataArray:
     if plan.years.size == 0:
         raise ValueError(f"{x.name}: no complete year in time; found only {plan.dropped}")
     out = _weighted(x, plan)
-    methods = " ".join(filter(None, [out.attrs.get("cell_methods"), "year: mean"]))
+    methods = str(out.attrs.get("cell_methods", "time: mean")).replace("time:", "year:")
     dropped = plan.dropped
     if "present" in x.coords and set(x["present"].dims) == {"member", "time"}:
         held = _held_years(x["present"].transpose("member", "time").values, plan)

@@ -16,7 +16,7 @@ from climanchor.preprocess.grids import Cells, Grid
 
 PIECE = 0.25  # degrees: longest straight piece of an edge; it strays from its great circle by less than 1e-6
 
-DIGITS = 11  # of coordinates, degrees and sines
+DIGITS = 11  # of degrees and sines: overlays dislike rounding noise
 
 
 def cell_overlaps(source: Cells, grid: Grid) -> sparse.csr_array:
@@ -27,12 +27,14 @@ def cell_overlaps(source: Cells, grid: Grid) -> sparse.csr_array:
     sines = np.sort(np.sin(np.deg2rad(grid.lat_bounds)), axis=1)
     boxes = shapely.box(west[None], sines[:, :1], (west + width)[None], sines[:, 1:]).ravel()
     tree = shapely.STRtree(boxes)
+    extent = shapely.bounds(polygons)
     rows, columns, areas = [], [], []
     for turn in (-360.0, 0.0, 360.0):
-        shifted = _shifted(polygons, turn)
-        cell, box = tree.query(shifted, predicate="intersects")
+        here = np.flatnonzero((extent[:, 0] + turn < west.max() + width.max()) & (extent[:, 2] + turn > west.min()))
+        shifted = _shifted(polygons[here], turn)
+        cell, box = tree.query(shifted)
         rows.append(box)
-        columns.append(cell)
+        columns.append(here[cell])
         areas.append(_shared_area(shifted[cell], boxes[box]))
     row, column = np.concatenate(rows), np.concatenate(columns)
     share = np.concatenate(areas) / shapely.area(boxes)[row]
@@ -41,16 +43,19 @@ def cell_overlaps(source: Cells, grid: Grid) -> sparse.csr_array:
     return sparse.csr_array(sparse.coo_array(entries, shape=(grid.size, source.size)))
 
 
-def _shared_area(one: NDArray[Any], other: NDArray[Any]) -> Array:
-    """Areas of pairwise intersections; a rare failure of the overlay, larger than a partner, is done again."""
-    area = shapely.area(shapely.intersection(one, other))
-    most = np.minimum(shapely.area(one), shapely.area(other))
-    wrong = np.flatnonzero(~(area <= most * (1 + 1e-9)))
-    area[wrong] = shapely.area(shapely.intersection(one[wrong], other[wrong], grid_size=1e-9))
-    return np.minimum(area, most)
+def _shared_area(polygons: NDArray[Any], boxes: NDArray[Any]) -> Array:
+    """Areas that polygons share with boxes; no overlay is needed where a polygon lies inside its box."""
+    inner, outer = shapely.bounds(polygons), shapely.bounds(boxes)
+    inside = (inner[:, :2] >= outer[:, :2]).all(axis=1) & (inner[:, 2:] <= outer[:, 2:]).all(axis=1)
+    area = shapely.area(polygons)
+    across = np.flatnonzero(~inside)
+    area[across] = np.minimum(area[across], shapely.area(shapely.intersection(polygons[across], boxes[across])))
+    return np.asarray(area)
 
 
 def _shifted(polygons: NDArray[Any], degrees: float) -> NDArray[Any]:
+    if degrees == 0:
+        return polygons
     offset = np.array([degrees, 0.0])
     moved: NDArray[Any] = shapely.transform(polygons, lambda xy: xy + offset)
     return moved
@@ -76,10 +81,10 @@ def cell_polygons(lat_corners: Array, lon_corners: Array) -> NDArray[Any]:
     leap = np.abs(np.diff(x, axis=1)).max(axis=1)
     plain = valid.all(axis=1) & ~at_pole.any(axis=1) & (np.abs(x[:, -1] - x[:, 0]) < 180.0) & (leap < 175.0)
     west = 360.0 * np.floor(x[plain].min(axis=1, keepdims=True, initial=np.inf) / 360.0)
-    polygons[plain] = shapely.polygons(np.stack([x[plain] - west, points[plain][..., 2]], axis=-1))
+    plane = np.stack([x[plain] - west, points[plain][..., 2]], axis=-1)
+    polygons[plain] = shapely.polygons(np.round(plane, DIGITS))
     for i in np.flatnonzero(~plain & (valid.sum(axis=1) >= 3)):
         polygons[i] = _polar_polygon(_outlines(lat_corners[None, i, valid[i]], lon_corners[None, i, valid[i]])[0])
-    polygons = shapely.transform(polygons, lambda xy: np.round(xy, DIGITS))  # overlays dislike rounding noise
     broken = ~shapely.is_valid(polygons)
     polygons[broken] = shapely.make_valid(polygons[broken])
     return polygons
@@ -120,4 +125,4 @@ def _polar_polygon(points: Array) -> shapely.Polygon:
     pole = np.sign(sine[np.abs(sine).argmax()])
     if cuts.size or abs(x[-1] - x[0]) > 180.0:
         x, sine = np.append(x, [x[-1], x[0]]), np.append(sine, [pole, pole])
-    return shapely.Polygon(np.column_stack([x - 360.0 * np.floor(x.min() / 360.0), sine]))
+    return shapely.Polygon(np.round(np.column_stack([x - 360.0 * np.floor(x.min() / 360.0), sine]), DIGITS))
