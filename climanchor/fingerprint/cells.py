@@ -9,6 +9,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
+from climanchor.kernels.overlap import area_weights, latitude_edges, longitude_edges
+
 Array = NDArray[np.float64]
 
 
@@ -39,16 +41,8 @@ class Cells:
 
     @property
     def area(self) -> Array:
-        """Share of the area of the used cells that each has; exact for regular latitudes."""
-        edges = np.clip(np.concatenate([[-90.0], (self.lat[1:] + self.lat[:-1]) / 2, [90.0]]), -90, 90)
-        if self.lat[0] > self.lat[-1]:
-            edges[0], edges[-1] = 90.0, -90.0
-        if self.lat.size > 1:
-            # Bands of a regional grid end half a step beyond the last centre, not at the pole.
-            half = (self.lat[1] - self.lat[0]) / 2, (self.lat[-1] - self.lat[-2]) / 2
-            edges[0], edges[-1] = np.clip([self.lat[0] - half[0], self.lat[-1] + half[1]], -90, 90)
-        band = np.abs(np.diff(np.sin(np.deg2rad(edges))))
-        area = np.broadcast_to(band[:, None], self.mask.shape)[self.mask]
+        """Share of the area of the used cells that each has."""
+        area = area_weights(latitude_edges(self.lat), longitude_edges(self.lon))[self.mask]
         return np.asarray(area / area.sum())
 
     def keeping(self, columns: NDArray[np.bool_]) -> Cells:
