@@ -123,7 +123,7 @@ def _cmip6(spec: ModelSpec, variable: str, table: str, experiment: str, member: 
         "grid_label": spec.grid_label,
         "nominal_resolution": spec.nominal_resolution,
         "data_specs_version": "01.00.30",
-        "external_variables": "areacella",
+        **({} if variable == "areacella" else {"external_variables": "areacella"}),
         "further_info_url": f"https://furtherinfo.es-doc.org/{page}",
         "license": "Synthetic data, free of any restriction",
         **(parent if experiment == "historical" else orphan),

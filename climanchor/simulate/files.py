@@ -46,7 +46,7 @@ def new_file(path: Path, attributes: Attributes) -> Iterator[netCDF4.Dataset]:
 def save_dataset(dataset: xr.Dataset, path: Path) -> None:
     """Write a labelled data set, its fields deflated."""
     packed = {"zlib": True, "complevel": 1, "shuffle": True}
-    encoding = {name: packed if values.ndim > 2 else {"_FillValue": None} for name, values in dataset.items()}
+    encoding = {n: packed if v.ndim > 2 else {"_FillValue": None} for n, v in dataset.variables.items()}
     with _whole(path) as partial:
         dataset.to_netcdf(partial, engine="netcdf4", encoding=encoding)
 

@@ -79,8 +79,9 @@ def warming(physics: Physics) -> Array:
     force[AGENTS.index("aerosol")] *= physics.aerosol
     response = np.zeros_like(force)
     state = np.zeros((2, len(AGENTS)))
+    pushed = step[:2, 2, None, None] * force
     for month in range(force.shape[1]):
-        state = step[:2, :2] @ state + np.outer(step[:2, 2], force[:, month])
+        state = step[:2, :2] @ state + pushed[:, :, month]
         response[:, month] = state[0]
     return response
 

@@ -191,7 +191,13 @@ def _observation_grid(seen: Observed) -> xr.Dataset:
 
 def _facets(source: str, experiment: str, variable: str) -> dict[str, str]:
     """Attributes by which a search of the archive tells that a file is none of its runs."""
-    return {"source_id": source, "experiment_id": experiment, "variant_label": "all", "variable_id": variable}
+    return {
+        "source_id": source,
+        "experiment_id": experiment,
+        "variant_label": "all",
+        "variable_id": variable,
+        "history": "written by climanchor.simulate",
+    }
 
 
 def _kelvin(long_name: str) -> dict[str, str]:

@@ -37,7 +37,7 @@ _DEMO_MEMBERS = {
 SIZES: Mapping[str, Size] = {
     "tiny": Size(rows=16, members=3, control_years=60, realisations=0, fraction=64),
     "demo": Size(rows=32, members=_DEMO_MEMBERS, control_years=240, realisations=3, fraction=64),
-    "full": Size(rows=None, members=None, control_years=500, realisations=20, fraction=0),
+    "full": Size(rows=None, members=None, control_years=500, realisations=10, fraction=0),
 }
 
 

@@ -67,7 +67,7 @@ def write_archive(
     ----------
     root : folder to write to; it then holds ``CMIP6/``, ``cmip5/``, ``observations/``, ``truth/`` and a manifest.
     size : ``tiny`` (three members, some 12° grids, a few seconds: for tests), ``demo`` (50 members, some 6° grids,
-        below 300 MB) or ``full`` (the paper's 131 members on the models' own grids, some 30 GB).
+        below 300 MB) or ``full`` (the paper's 131 members on the models' own grids, some 20 GB).
         All have every year.
     seed : of the draws; the same seed gives the same values whatever the number of workers. The models' climates
         do not depend on it.

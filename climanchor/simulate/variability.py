@@ -6,7 +6,6 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import toeplitz
-from scipy.signal import lfilter, lfiltic
 
 from climanchor.simulate.grids import Array, regular_cells
 from climanchor.simulate.harmonics import Harmonics, degrees_orders
@@ -50,9 +49,13 @@ class Oscillation:
         first = self.autocorrelation(2)[1]
         innovation = np.sqrt((1 + b) * ((1 - b) ** 2 - a**2) / (1 - b))
         z = rng.standard_normal(months + 2)
-        before = np.array([z[0] * first + z[1] * np.sqrt(1 - first**2), z[0]])  # x[−1], x[−2]
-        state = lfiltic([innovation], [1, -a, -b], before)
-        return np.asarray(lfilter([innovation], [1, -a, -b], z[2:], zi=state)[0])
+        # Plain floats: the recursion is short, and SciPy's signal package takes longer to import than to save.
+        before, last = float(z[0]), float(z[0] * first + z[1] * np.sqrt(1 - first**2))  # x[−2], x[−1]
+        series = []
+        for shock in (innovation * z[2:]).tolist():
+            before, last = last, a * last + b * before + shock
+            series.append(last)
+        return np.array(series)
 
 
 ENSO = Oscillation(ENSO_PERIOD, ENSO_DAMPING)

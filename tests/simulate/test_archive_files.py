@@ -187,7 +187,7 @@ def values_of(root: Path, files) -> dict[str, bytes]:
 
 
 def test_values_do_not_depend_on_the_number_of_workers(tmp_path):
-    request = {"size": "tiny", "models": ["HadCM3", "CNRM-CM6-1"], "members": 1, "seed": 3}
+    request = {"size": "tiny", "models": ["HadCM3", "CNRM-CM6-1"], "members": 1, "seed": 3, "years": (1859, 1900)}
     one = write_archive(tmp_path / "one", workers=1, **request)
     reports = []
     two = write_archive(tmp_path / "two", workers=2, progress=lambda *args: reports.append(args), **request)
@@ -280,3 +280,18 @@ def test_a_failing_worker_is_reported_with_its_file(small):
 def test_wrong_arguments_are_named(small, wrong, message):
     with pytest.raises(ValueError, match=message):
         small(**wrong)
+
+
+def test_files_pass_an_independent_check_of_the_conventions(tiny_archive, tmp_path):
+    """The CF checker finds no error in runs, fixed fields and observations."""
+    checker = pytest.importorskip("compliance_checker.runner", reason="needs compliance-checker")
+    checker.CheckSuite.load_all_available_checkers()
+    files = [tiny_archive.observations]
+    files += [tiny_archive.root / f for f in tiny_archive.files if "CNRM-CM6-1_historical_r1i1p1f2" in f]
+    report = tmp_path / "report.txt"
+    passed, errors = checker.ComplianceChecker.run_checker(
+        [str(f) for f in files], ["cf:1.7"], 0, "normal", output_filename=str(report)
+    )
+    assert len(files) == 4
+    assert not errors
+    assert passed, report.read_text()
