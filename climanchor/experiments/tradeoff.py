@@ -28,12 +28,12 @@ SAMPLES = ("validation", "test")
 HYPERPARAMETER_NOTES = """\
 Every (gamma, alpha, rank) of the grid is scored on validation data from the training distribution, and on \
 test data where the standard deviation of the anchor is doubled; the choice sees the validation data only. \
-plain is the best R² at gamma = 1; weighted maximises w R²/σ(R²) - (1 - w) |r|/σ(|r|), with σ over the \
-candidates and |r| the mean correlation of residuals with the anchor; pareto is the point of the front \
-nearest to the ideal. The published figure uses w = 0.5 in the text and 0.1 in the appendix, and gives no \
-numbers. With equal weights, giving up some validation error for residuals that depend less on the anchor \
-lowers the test error; with w = 0.1 the choice goes to the end of the gamma grid, and the test error is \
-higher again."""
+plain is the best R² at gamma = 1; equal weights (w = 0.5) and robust weights (w = 0.1) maximise w \
+R²/σ(R²) - (1 - w) |r|/σ(|r|), with σ over the candidates and |r| the mean correlation of residuals with \
+the anchor; pareto is the point of the front nearest to the ideal. The published figure uses w = 0.5 in \
+the text and 0.1 in the appendix, and gives no numbers. With equal weights, giving up some validation \
+error for residuals that depend less on the anchor lowers the test error; with w = 0.1 the choice goes to \
+the end of the gamma grid, and the test error is higher again."""
 
 
 @dataclass(frozen=True)
@@ -149,8 +149,8 @@ def choices(dataset: xr.Dataset) -> dict[str, Choice]:
     candidates = selection(dataset)
     return {
         "plain": candidates.best("published"),
-        "weighted_0.5": candidates.best("weighted", weight=0.5),
-        "weighted_0.1": candidates.best("weighted", weight=0.1),
+        "equal_weights": candidates.best("weighted", weight=0.5),
+        "robust_weights": candidates.best("weighted", weight=0.1),
         "pareto": candidates.best("pareto"),
     }
 
@@ -197,7 +197,7 @@ def hyperparameter_drawings(dataset: xr.Dataset) -> list[Drawing]:
         "validation": "R² and mean correlation of residuals with the anchor on validation data, for every candidate.",
         "test": "The same candidates on test data, where the anchor varies more than in training.",
     }
-    marked = {rule.replace("_", ", w = "): choice for rule, choice in choices(dataset).items()}
+    marked = {rule.replace("_", " "): choice for rule, choice in choices(dataset).items()}
     return [
         Drawing(f"pareto_{s}", "pareto", selection(dataset, s).pareto(), captions[s], {"chosen": marked})
         for s in SAMPLES

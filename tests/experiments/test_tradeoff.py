@@ -58,18 +58,18 @@ def test_equal_weights_trade_validation_error_for_robustness():
     """On the paper's sizes (4 repeats): the weighted choice is worse in validation and better on test data."""
     dataset = hyperparameters(repeats=4, ranks=[10, 30], alphas=np.logspace(2, 5, 7))
     chosen = EXPERIMENTS["hyperparameters"].metrics(dataset)["choice"]
-    plain, weighted = chosen["plain"], chosen["weighted_0.5"]
+    plain, weighted = chosen["plain"], chosen["equal_weights"]
     assert plain["gamma"] == 1
     assert weighted["gamma"] > 1
     assert weighted["validation"]["mse"] > plain["validation"]["mse"]
     assert weighted["test"]["mse"] < plain["test"]["mse"]
     assert weighted["test"]["r_abs"] < plain["test"]["r_abs"]
-    assert chosen["weighted_0.1"]["validation"]["r_abs"] <= weighted["validation"]["r_abs"]
+    assert chosen["robust_weights"]["validation"]["r_abs"] <= weighted["validation"]["r_abs"]
 
 
 def test_table_and_figures_cover_rules_and_samples(dataset):
     experiment = EXPERIMENTS["hyperparameters"]
-    assert list(experiment.table(dataset)["choice"]) == ["plain", "weighted_0.5", "weighted_0.1", "pareto"]
+    assert list(experiment.table(dataset)["choice"]) == ["plain", "equal_weights", "robust_weights", "pareto"]
     drawings = experiment.drawings(dataset)
     assert [d.name for d in drawings] == ["pareto_validation", "pareto_test"]
     assert all(d.dataset.sizes["candidate"] == 10 * 20 * 3 for d in drawings)
