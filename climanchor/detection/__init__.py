@@ -38,7 +38,8 @@ size, power               cells                    only with pseudo-observations
 ========================  =======================  ==========================================================
 
 Attributes: ``statistic, window ("1985-2024"), region, null, sided, level, method, inflate, gap, segments,
-control_models, observed_area, observations, reference`` and, of the fingerprint, ``gamma, alpha, rank``.
+control_models, observed_area, observations, reference``, ``caveats`` (what the result rests on, in words) and, of the
+fingerprint, ``gamma, alpha, rank``.
 """
 
 from climanchor.detection.control import branch_years, prepare_control, remove_drift, unforced_residuals

@@ -5,6 +5,7 @@ from typing import Literal
 
 import xarray as xr
 
+from climanchor.detection.caveats import caveats, unused_runs
 from climanchor.detection.coverage import (
     cell_areas,
     check_observations,
@@ -132,10 +133,27 @@ def detect(
         reference=str(observations.attrs.get("reference", "as given")),
         **_fitted(fingerprint),
     )
-    return result
+    weak = caveats(
+        result,
+        trained_on=_training(fingerprint),
+        observations=observations,
+        left_out=unused_runs(runs, sampler.segments),
+    )
+    return result.assign_attrs(caveats="; ".join(weak))
 
 
 def _fitted(fingerprint: Predictor) -> Mapping[str, float]:
     """What identifies a fingerprint, as far as it says."""
     known = {name: getattr(fingerprint, name, None) for name in ("gamma", "alpha", "rank")}
     return {name: float(value) for name, value in known.items() if value is not None}
+
+
+def _training(fingerprint: Predictor) -> dict[str, int | None]:
+    """Training models of a fingerprint and their numbers of members, as far as it says."""
+    sizes: dict[str, int | None] = dict.fromkeys(getattr(fingerprint, "models", ()))
+    evidence = getattr(fingerprint, "evidence", None)
+    drawn = xr.Dataset() if evidence is None else evidence.describe()
+    if "sample_member" in drawn:
+        pairs = set(zip(drawn["sample_model"].values.tolist(), drawn["sample_member"].values.tolist(), strict=True))
+        sizes = {name: sum(model == name for model, _ in pairs) for name in sizes}
+    return sizes

@@ -150,6 +150,19 @@ def test_several_trees_of_unforced_runs_are_pooled(toy, control, observations):
     np.testing.assert_allclose(whole["p_value"], pieces["p_value"])
 
 
+def test_caveats_say_how_little_a_result_rests_on(toy, rng, control, observations):
+    """Runs that gave no segment, a single model, few segments and gaps are all named; a full test has none."""
+    one = toy.control_tree(rng, [0.1], years=200)
+    short = xr.DataTree.from_dict({"S": control["M2"].to_dataset().isel(year=slice(30))})
+    gaps = observations.where(observations["lat"] > -60)
+    words = ca.detect(toy.Mean(), observations=gaps, control=[one, short]).attrs["caveats"]
+    assert "the null comes from one model (M1)" in words
+    assert "independent segments" in words
+    assert "% of the globe is observed" in words
+    assert "too short for the window are not used: S r1i1p1f1" in words
+    assert ca.detect(toy.Mean(), observations=observations, control=control).attrs["caveats"] == ""
+
+
 def test_a_result_survives_being_saved(toy, tmp_path, control, observations):
     result = ca.detect(toy.Mean(), observations=observations, control=control, region="cells", method="empirical")
     result.to_netcdf(tmp_path / "detection.nc")
