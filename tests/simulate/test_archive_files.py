@@ -11,6 +11,7 @@ import pytest
 import xarray as xr
 
 from climanchor.archive import find_runs, parse_path
+from climanchor.preprocess import prepare
 from climanchor.simulate import write_archive
 from climanchor.simulate.files import new_file
 from climanchor.simulate.grids import EARTH_RADIUS
@@ -152,6 +153,15 @@ def test_ensemble_mean_estimates_the_forced_response_within_its_sampling_error(t
     assert np.mean(error**2) == pytest.approx(np.mean(sampling), rel=0.2)
 
 
+def test_preprocessing_recovers_the_true_div(tiny_archive):
+    """Found, opened and prepared on native grids, DIV is the truth less its ensemble mean."""
+    tree = prepare(find_runs(tiny_archive.root, models=["HadCM3", "IPSL-CM6A-LR"]), grid="native")
+    for model, node in tree.children.items():
+        true = xr.open_dataset(tiny_archive.truth[model]).div
+        recovered = node.div.sel(member=true.member, year=true.year).values
+        np.testing.assert_allclose(recovered, true - true.mean("member"), atol=1e-3)
+
+
 def test_control_runs_are_unforced(tiny_archive):
     data = open_member(tiny_archive, "CESM2", "r1i1p1f1", experiment="piControl")
     years, values = annual_means(data)
@@ -215,7 +225,7 @@ def test_a_partly_written_archive_is_completed_and_nothing_is_written_twice(smal
     gone.unlink()
     cut.write_bytes(cut.read_bytes()[: cut.stat().st_size // 2])
     stamps = {f: (whole.root / f).stat().st_mtime_ns for f in whole.files if (whole.root / f) not in (gone, cut)}
-    again = small()
+    again = small(progress=True)
     assert (again.written, again.reused) == (2, len(whole.files) - 2)
     assert values_of(again.root, again.files) == before
     assert stamps == {f: (whole.root / f).stat().st_mtime_ns for f in stamps}
