@@ -25,5 +25,6 @@ def coastline() -> ShapelyFeature:
 
 
 def add_coastline(ax: GeoAxes) -> None:
-    """Draw the coastline over a map."""
-    ax.add_feature(coastline(), facecolor="none", edgecolor="0.15", linewidth=0.5, zorder=3)
+    """Draw the coastline over a map: dark, on a faint white band that shows it on dark colours too."""
+    ax.add_feature(coastline(), facecolor="none", edgecolor="white", alpha=0.5, linewidth=1.2, zorder=2.9)
+    ax.add_feature(coastline(), facecolor="none", edgecolor="0.1", linewidth=0.5, zorder=3)

@@ -17,7 +17,7 @@ from climanchor.archive import Run, coverage_years
 from climanchor.plotting.style import COLOURS, Width, figure_of, new_figure, styled
 
 #: What a year of a member can be, with its colour; from light to dark, so that it reads in grey.
-STATES = {"absent": "0.86", "incomplete": COLOURS[5], "complete": COLOURS[0]}
+STATES = {"absent": "0.91", "incomplete": COLOURS[5], "complete": COLOURS[0]}
 
 
 def coverage(data: pd.DataFrame | Iterable[Run], *, ax: Axes | None = None, width: Width = "two") -> Figure:

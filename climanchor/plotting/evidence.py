@@ -54,7 +54,7 @@ def null_distribution(
         axes = _axes(len(panels), ax, width, height=2.3)
         for panel, (title, result) in zip(axes, panels.items(), strict=True):
             _draw_null(panel, result, np.linspace(-reach, reach, bins + 1))
-            panel.set_title(title)
+            panel.set_title("\n".join(filter(None, (title, _verdict(result)))))
         axes[0].set_ylabel("Share of control segments")
         label_panels(axes)
         _add_key(axes)
@@ -76,11 +76,12 @@ def _draw_null(ax: Axes, result: xr.Dataset, edges: np.ndarray[tuple[int], np.dt
         ax.axvline(sign * critical, color="k", linewidth=0.8, linestyle="--", label="" if i else "critical value")
     observed = float(result["statistic"])
     ax.axvline(observed, color=COLOURS[1], linewidth=2.0, label="observed")
-    p = float(result["p_value"])
-    text = ("p < 0.001" if p < 0.001 else f"p = {p:.3f}") + f"\n{int(known.sum())} segments"
-    side, align = (0.03, "left") if observed > 0 else (0.97, "right")  # away from the observation
-    ax.annotate(text, (side, 0.97), xycoords="axes fraction", va="top", ha=align, fontsize=7)
     ax.set_xlabel("Trend (K per decade)" if is_trend else "Correlation with the expected response")
+
+
+def _verdict(result: xr.Dataset) -> str:
+    p, segments = float(result["p_value"]), int(np.isfinite(result["null"]).sum())
+    return f"{'p < 0.001' if p < 0.001 else f'p = {p:.3f}'}, {segments} segments"
 
 
 def detection_series(results: Results, *, ax: Axes | None = None, width: Width | None = None) -> Figure:

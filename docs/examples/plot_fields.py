@@ -30,4 +30,4 @@ plotting.map_patterns(fingerprint, side="predictor", modes=2)
 # %%
 # Any labelled field, on another projection. Missing cells are grey and crossed.
 field = data["CESM2"]["field"].isel(member=0).sel(year=2000)
-plotting.map_field(field.where(field["lat"] > -60), diverging=True, projection=ccrs.Orthographic(10, 30))
+plotting.map_field(field.where(field["lat"] > -60), diverging=True, projection=ccrs.Orthographic(10, -30))
