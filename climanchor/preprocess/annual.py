@@ -60,6 +60,7 @@ def _annual(x: xr.DataArray, context: xr.Dataset) -> xr.DataArray:
     if "present" in x.coords and set(x["present"].dims) == {"member", "time"}:
         held = _held_years(x["present"].transpose("member", "time").values, plan)
         out = out.assign_coords(present=(("member", "year"), held == plan.length, x["present"].attrs))
+        out = out.isel(year=np.flatnonzero((held == plan.length).any(axis=0)))  # a year that no member has whole
         dropped = "; ".join(filter(None, [dropped, *_partial_years(x, plan, held)]))
     return extend_attrs(out.assign_attrs(cell_methods=methods), dropped_years=dropped)
 

@@ -6,10 +6,8 @@ from numpy.typing import NDArray
 
 from climanchor.kernels.overlap import Array
 from climanchor.preprocess.cells import cell_areas
-from climanchor.preprocess.grids import Grid, GridError, find_grid, spatial_dims
+from climanchor.preprocess.grids import AREA_NAMES, Grid, GridError, find_grid, spatial_dims
 from climanchor.preprocess.models import Labelled, data_names, each_model, each_variable, extend_attrs, unsplit
-
-AREA_NAMES = ("areacella", "areacello", "cell_area")
 
 
 def global_mean(x: Labelled, *, area: xr.DataArray | None = None, weighted: bool = True) -> Labelled:

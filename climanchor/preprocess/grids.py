@@ -12,6 +12,7 @@ from climanchor.kernels.overlap import Array, area_weights, latitude_edges, long
 
 LATITUDES = ("lat", "latitude", "nav_lat", "TLAT", "yt_ocean", "rlat_geo")
 LONGITUDES = ("lon", "longitude", "nav_lon", "TLONG", "xt_ocean", "rlon_geo")
+AREA_NAMES = ("areacella", "areacello", "cell_area")
 EDGE_NAMES = ("{}_bnds", "{}_bounds", "bounds_{}", "{}_vertices", "vertices_{}", "{}_vert")
 
 

@@ -19,17 +19,18 @@ def each_variable(
     transform: Transformation,
     *,
     needs: Collection[str] = (),
+    skip: Collection[str] = (),
     finish: Callable[[xr.Dataset], xr.Dataset] | None = None,
 ) -> Labelled:
     """Apply ``transform`` to ``x``, to the variables of a Dataset, or to those of every model of a tree.
 
     In a Dataset the variables that have one of the dimensions ``needs`` (all, when empty) are transformed,
-    bounds excepted; of the others those stay whose dimensions the transformation left as they were.
+    bounds and ``skip`` excepted; of the others those stay whose dimensions the transformation left as they were.
     ``finish`` is applied to every resulting Dataset.
     """
 
     def one_model(data: xr.Dataset) -> xr.Dataset:
-        result = _transformed(data, transform, needs)
+        result = _transformed(data, transform, needs, skip)
         return finish(result) if finish else result
 
     result: Labelled = _dispatch(x, one_model, transform)
@@ -65,10 +66,15 @@ def _named(model: str, transform: Callable[[xr.Dataset], xr.Dataset], data: xr.D
         raise type(error)(f"{model}: {error}") from error
 
 
-def _transformed(data: xr.Dataset, transform: Transformation, needs: Collection[str]) -> xr.Dataset:
-    chosen = [name for name in data_names(data) if not needs or set(needs) & set(map(str, data[name].dims))]
+def _transformed(
+    data: xr.Dataset, transform: Transformation, needs: Collection[str], skip: Collection[str]
+) -> xr.Dataset:
+    names = [name for name in data_names(data) if name not in skip]
+    chosen = [name for name in names if not needs or set(needs) & set(map(str, data[name].dims))]
     if not chosen:
-        raise ValueError(f"no variable with a dimension {' or '.join(map(repr, needs))}; found {dict(data.sizes)}")
+        raise ValueError(
+            f"no variable of data with a dimension {' or '.join(map(repr, needs))}; found {dict(data.sizes)}"
+        )
     result = xr.Dataset({name: transform(data[name], data) for name in chosen}, attrs=data.attrs)
     touched = {dim for name in chosen for dim in data[name].dims if not _same_axis(data, result, dim)}
     gone = {*chosen, *result.variables, *touched}

@@ -11,8 +11,8 @@ from climanchor.archive import Run, open_runs
 from climanchor.kernels.running import Edges
 from climanchor.preprocess.annual import annual_mean
 from climanchor.preprocess.anomaly import ReferencePeriodError, anomalies, short_members
-from climanchor.preprocess.grids import Grid, regular_grid
-from climanchor.preprocess.models import each_model, extend_attrs, one_variable
+from climanchor.preprocess.grids import AREA_NAMES, Grid, regular_grid
+from climanchor.preprocess.models import data_names, each_model, extend_attrs, one_variable
 from climanchor.preprocess.regridding import Backend, regrid
 from climanchor.preprocess.variability import decadal_variability, forced_response
 from climanchor.preprocess.weights import Method, Weights
@@ -82,8 +82,8 @@ class Preparation:
 
 
 def _others(data: xr.Dataset, name: str) -> list[str]:
-    """Variables with time that are not the one to prepare, such as bounds of time."""
-    return [str(n) for n, v in data.data_vars.items() if n != name and "time" in v.dims and n != "time_bnds"]
+    """Variables that are neither the one to prepare nor areas or bounds."""
+    return [n for n in data_names(data) if n != name and n not in AREA_NAMES]
 
 
 def _described(field: xr.DataArray, left_out: str) -> xr.DataArray:

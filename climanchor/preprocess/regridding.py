@@ -9,7 +9,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from climanchor.preprocess.esmf import esmf_weights
-from climanchor.preprocess.grids import Cells, Grid, find_grid, regular_grid, spatial_dims
+from climanchor.preprocess.grids import AREA_NAMES, Cells, Grid, find_grid, regular_grid, spatial_dims
 from climanchor.preprocess.models import Labelled, data_names, each_variable, extend_attrs, unsplit
 from climanchor.preprocess.weight_files import read_weights, write_weights
 from climanchor.preprocess.weights import Method, Weights, make_weights
@@ -31,8 +31,9 @@ def regrid(
 
     Conservative: each target cell is the area-weighted mean of what it overlaps, exact on rectilinear grids
     (equal to ``cdo remapcon``), by polygons with great-circle edges elsewhere. Bilinear: between cell
-    centres, periodic in longitude (equal to ``cdo remapbil``); nothing is extrapolated. Both are linear and
-    lazy: a dask-backed input stays so, chunks along other dimensions are kept, the result is float64.
+    centres, periodic in longitude (equal to ``cdo remapbil``); nothing is extrapolated, so cells beyond the outermost
+    centres are NaN (CDO fills them by distance). Both are linear and lazy: a dask-backed input stays so, chunks along
+    other dimensions are kept, the result is float64. Cell areas beside a field are not remapped but dropped.
 
     Parameters
     ----------
@@ -80,7 +81,7 @@ def regrid(
         return targets[-1].describe(data) if targets else data
 
     targets: list[Grid] = []
-    result: Labelled = each_variable(x, one, finish=with_bounds)
+    result: Labelled = each_variable(x, one, skip=AREA_NAMES, finish=with_bounds)
     return result
 
 

@@ -152,6 +152,29 @@ def test_member_that_ends_early_is_missing_there_and_reported() -> None:
     assert not prepared["present"].sel(member="r1i1p1f1", year=1900)
 
 
+def test_year_that_no_member_has_whole_is_dropped() -> None:
+    """Half a year of one member and half of another do not make a year."""
+    data = absent(absent(ensemble(2), 0, slice(12 * 59 + 6, None)), 1, slice(12 * 59, 12 * 59 + 6))
+    field = ca.prepare(data)["Toy-1"]["field"]
+    assert field.year.values[-1] == 1908
+    assert field.attrs["dropped_years"] == "r1i1p1f1: 1909 (6 of 12 steps); r2i1p1f1: 1909 (6 of 12 steps)"
+
+
+def test_cell_areas_weigh_the_native_grid_and_are_not_remapped() -> None:
+    """Areas given beside the field are used on its own grid, and gone after regridding."""
+    data = ensemble()
+    area = xr.DataArray(np.zeros((12, 24)), dims=("lat", "lon"))
+    area[6, 3] = 1.0
+    given = data.assign(areacella=area, sftlf=area)
+    native = ca.prepare(given, grid="native")["Toy-1"].to_dataset()
+    cell = native["field"].isel(lat=6, lon=3, drop=True)
+    expected = (cell - cell.mean("member")).rolling(year=10, center=True).mean()
+    np.testing.assert_allclose(native["div"], expected, atol=1e-12)
+    regridded = ca.prepare(given)["Toy-1"].to_dataset()
+    assert list(regridded.data_vars) == ["field", "forced", "div"]
+    np.testing.assert_allclose(regridded["div"], ca.prepare(data)["Toy-1"]["div"], atol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("change", "options", "match"),
     [
