@@ -1,6 +1,7 @@
 """Figures of the candidates (γ, α, ρ) of a selection: the Pareto front, and the α × ρ grid at one γ."""
 
 from collections.abc import Mapping
+from itertools import cycle
 from typing import Any, Literal
 
 import numpy as np
@@ -75,7 +76,7 @@ def pareto(
             alpha=0.7, label="candidates",
         )  # fmt: skip
         ax.plot(front["correlation"], front["r2"], "-", color="k", linewidth=0.9, label="Pareto front")
-        for (label, choice), marker in zip((chosen or {}).items(), CHOSEN_MARKERS, strict=False):
+        for (label, choice), marker in zip((chosen or {}).items(), cycle(CHOSEN_MARKERS), strict=False):
             point = _find(table, choice, label)
             ax.plot(point["correlation"], point["r2"], marker, color="white", markeredgecolor="k", markersize=7,
                     markeredgewidth=0.8, linestyle="", label=label, zorder=4)  # fmt: skip

@@ -129,7 +129,7 @@ def save(figure: Figure, stem: str | Path, *, formats: tuple[str, ...] = ("png",
     stem
         Path without ending; its folder is made if needed.
     formats
-        Endings to write, ``"png"`` and ``"pdf"`` or one of them.
+        Endings to write, among ``"png"``, ``"pdf"`` and ``"svg"``.
 
     Raises
     ------
@@ -146,6 +146,7 @@ def save(figure: Figure, stem: str | Path, *, formats: tuple[str, ...] = ("png",
     metadata: dict[str, dict[str, None]] = {
         "png": {"Software": None},
         "pdf": {"CreationDate": None, "ModDate": None, "Creator": None, "Producer": None},
+        "svg": {"Date": None, "Creator": None},
     }
     unknown = set(formats) - set(metadata)
     if unknown:
@@ -153,7 +154,7 @@ def save(figure: Figure, stem: str | Path, *, formats: tuple[str, ...] = ("png",
     stem = Path(stem)
     stem.parent.mkdir(parents=True, exist_ok=True)
     paths = []
-    with styled():
+    with matplotlib.rc_context({**STYLE, "svg.hashsalt": "climanchor"}):
         for ending in formats:
             path = stem.with_name(f"{stem.name}.{ending}")
             part = stem.with_name(f".{stem.name}.{ending}.part")

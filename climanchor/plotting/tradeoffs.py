@@ -102,7 +102,8 @@ def _along_gamma(scores: Any, alpha: float | None, rank: int | None, correlation
     if isinstance(scores, Selection):
         if alpha is None or rank is None:
             choice = scores.best("published")
-            alpha, rank = alpha or choice.alpha, rank or choice.rank
+            alpha = choice.alpha if alpha is None else alpha
+            rank = choice.rank if rank is None else rank
         table = table.sel(alpha=_among(table, "alpha", alpha), rank=_among(table, "rank", rank))
     found = {}
     for name in ("r2", correlation):

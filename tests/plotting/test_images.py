@@ -75,6 +75,12 @@ def test_saved_files_have_the_same_bytes_and_no_dates(make_scores, tmp_path):
     assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["map.v1.pdf", "map.v1.png"]
 
 
+def test_saved_drawings_are_the_same_as_vectors_too(make_scores, tmp_path):
+    first, second = (plotting.save(perturbation(make_scores), tmp_path / n, formats=("svg",))[0] for n in "ab")
+    assert first.read_bytes() == second.read_bytes()
+    assert b"dc:date" not in first.read_bytes()
+
+
 def test_unknown_formats_are_refused_before_anything_is_written(tmp_path):
     with pytest.raises(ValueError, match=r"cannot write figures as \['gif'\]; choose among"):
         plotting.save(new_figure("one", 1.0), tmp_path / "figure", formats=("png", "gif"))
