@@ -2,7 +2,8 @@
 
 The order of a study: :func:`prepare_control` and :func:`unforced_residuals` make unforced runs,
 :func:`load_observations` brings a product to the fingerprint's grid and reference (or refuses, and
-:func:`rebase` moves the models instead), :func:`detect` tests, :func:`size_and_power` tests the test,
+:func:`rebase` moves the models instead), :func:`detect` tests, :func:`size_and_power` and
+:func:`over_confidence` test the test,
 :func:`scorecard` measures the forced response itself.
 
 The result of :func:`detect` is one dataset. *Cells* stands for nothing (a region was averaged) or for
@@ -47,7 +48,7 @@ from climanchor.detection.coverage import coverage_mask
 from climanchor.detection.decision import detect
 from climanchor.detection.design import Design
 from climanchor.detection.observations import load_observations
-from climanchor.detection.pseudo import size_and_power
+from climanchor.detection.pseudo import over_confidence, size_and_power
 from climanchor.detection.reference import expected_series, rebase
 from climanchor.detection.regions import region_weights
 from climanchor.detection.result import summary
@@ -60,6 +61,7 @@ __all__ = [
     "detect",
     "expected_series",
     "load_observations",
+    "over_confidence",
     "prepare_control",
     "rebase",
     "region_weights",

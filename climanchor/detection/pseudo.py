@@ -1,6 +1,6 @@
 """Size and power of a test, from model runs that play the part of observations."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -77,6 +77,50 @@ def size_and_power(
         powers = ((name, design.judge(measure(part), sampler, tested=name).p_value) for name, part in forced)
         result = result.merge(_rates("power", powers, design.level, cells))
     return result
+
+
+def over_confidence(
+    fingerprints: Mapping[str, Predictor],
+    *,
+    calm: xr.DataTree | Sequence[xr.DataTree],
+    lively: xr.DataTree | Sequence[xr.DataTree],
+    data: xr.DataTree | None = None,
+    window: int = 40,
+    design: Design | None = None,
+) -> xr.Dataset:
+    """What a test from calm models makes of lively truth, for several fingerprints side by side.
+
+    Unforced segments of the ``lively`` models are tested against a null from the ``calm`` ones and against a
+    matching null, from the lively models themselves (without the tested segment). A size above the level is
+    over-confidence.
+
+    Parameters
+    ----------
+    fingerprints
+        By name, for example the strength of their anchor regularisation.
+    calm, lively
+        Unforced runs, as ``control`` in :func:`detect`.
+    data
+        Prepared forced data of held-out models, for the power under either null.
+    window, design
+        As in :func:`size_and_power`.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``size, size_error`` and, with ``data``, ``power, power_error``, each ``(fingerprint, null)`` with the
+        nulls ``calm`` and ``matching``. Computed.
+    """
+    rows = []
+    for fingerprint in fingerprints.values():
+        against = (
+            size_and_power(fingerprint, control=calm, unforced=lively, data=data, window=window, design=design),
+            size_and_power(fingerprint, control=lively, data=data, window=window, design=design),
+        )
+        names = [name for name in ("size", "size_error", "power", "power_error") if name in against[0]]
+        rows.append(xr.concat([part[names] for part in against], dim="null"))
+    table = xr.concat(rows, dim="fingerprint")
+    return table.assign_coords(fingerprint=list(fingerprints), null=["calm", "matching"])
 
 
 def _own_segments(design: Design, sampler: NullSampler) -> Iterator[tuple[str, Array]]:

@@ -86,7 +86,13 @@ def _ar6(abbreviation: str, areas: xr.DataArray) -> xr.DataArray:
         regionmask = import_module("regionmask")
     except ImportError as error:
         raise ValueError("AR6 regions need the package regionmask: install it, or give a box or a mask") from error
-    regions = regionmask.defined_regions.ar6.all
+    try:
+        regions = regionmask.defined_regions.ar6.all
+    except OSError as error:
+        raise ValueError(
+            "regionmask has not got the AR6 regions and cannot download them here: open them once on a machine "
+            "with a network (regionmask.defined_regions.ar6.all), or give a box or a mask"
+        ) from error
     if abbreviation not in regions.abbrevs:
         raise ValueError(f"{abbreviation!r} is no AR6 region; there are {', '.join(sorted(regions.abbrevs))}")
     inside: xr.DataArray = regions.mask(areas["lon"], areas["lat"]) == regions.map_keys(abbreviation)

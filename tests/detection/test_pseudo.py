@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 import climanchor as ca
-from climanchor.detection import Design, detect, prepare_control, size_and_power, unforced_residuals
+from climanchor.detection import Design, detect, over_confidence, prepare_control, size_and_power, unforced_residuals
 
 CALM = ["CCSM4", "NorCPM1", "CESM2", "HadCM3"]
 LIVELY = ["CNRM-CM6-1", "CNRM-ESM2-1", "IPSL-CM6A-LR"]
@@ -116,13 +116,13 @@ def test_calm_nulls_are_over_confident_on_lively_models_and_matching_ones_are_no
     fingerprint. How much anchor regularisation helps is printed, not claimed.
     """
     _, calm, lively, prints = world
-    over = {g: float(size_and_power(fp, control=calm, unforced=lively)["size"]) for g, fp in prints.items()}
-    match = {g: float(size_and_power(fp, control=lively)["size"]) for g, fp in prints.items()}
-    for gamma in prints:
-        print(f"gamma {gamma}: size {over[gamma]:.3f} (calm null), {match[gamma]:.3f} (matching null)")
-    assert over[1] > 0.2
-    for size in match.values():
-        assert size == pytest.approx(0.05, abs=3 * np.sqrt(0.05 * 0.95 / 75))
+    table = over_confidence(prints, calm=calm, lively=lively)
+    print(table["size"].to_pandas().round(3))
+    assert table["size"].dims == ("fingerprint", "null")
+    assert float(table["size"].sel(fingerprint=1, null="calm")) > 0.2
+    matching = table["size"].sel(null="matching")
+    assert float(abs(matching - 0.05).max()) < 3 * np.sqrt(0.05 * 0.95 / 75)
+    assert float(table["size_error"].max()) < 0.07
 
 
 def test_pseudo_observations_are_detected_with_size_and_power_in_the_summary(world):

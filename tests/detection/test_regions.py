@@ -1,6 +1,7 @@
 """Regions as area weights."""
 
-import importlib.util
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -49,10 +50,44 @@ def test_every_cell_is_no_average(areas):
     assert region_weights("cells", areas=areas) is None
 
 
-@pytest.mark.skipif(importlib.util.find_spec("regionmask") is not None, reason="regionmask is installed")
-def test_ar6_regions_say_what_they_need(areas):
+class Regions:
+    """Stands for regionmask's AR6 regions: one region, number 7, in the northern hemisphere."""
+
+    abbrevs = ("NOR",)
+
+    def mask(self, lon, lat):
+        return xr.where(lat > 0, 7.0, np.nan) * xr.ones_like(lon)
+
+    def map_keys(self, abbreviation):
+        return {"NOR": 7}[abbreviation]
+
+
+class Offline:
+    @property
+    def all(self):
+        raise ConnectionError("no network")
+
+
+def install_regionmask(monkeypatch, ar6):
+    module = SimpleNamespace(defined_regions=SimpleNamespace(ar6=ar6))
+    monkeypatch.setitem(sys.modules, "regionmask", module)
+
+
+def test_ar6_regions_come_from_regionmask(areas, monkeypatch):
+    install_regionmask(monkeypatch, SimpleNamespace(all=Regions()))
+    xr.testing.assert_allclose(region_weights("ar6:NOR", areas=areas), region_weights((0, 90, 0, 360), areas=areas))
+    with pytest.raises(ValueError, match="'ABC' is no AR6 region; there are NOR"):
+        region_weights("ar6:ABC", areas=areas)
+
+
+def test_ar6_regions_say_what_they_need(areas, monkeypatch):
+    """Neither a missing package nor a missing network is a riddle."""
+    install_regionmask(monkeypatch, Offline())
+    with pytest.raises(ValueError, match="cannot download them here"):
+        region_weights("ar6:NOR", areas=areas)
+    monkeypatch.setitem(sys.modules, "regionmask", None)
     with pytest.raises(ValueError, match="AR6 regions need the package regionmask"):
-        region_weights("ar6:NEU", areas=areas)
+        region_weights("ar6:NOR", areas=areas)
 
 
 @pytest.mark.parametrize(
