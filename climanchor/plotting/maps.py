@@ -159,7 +159,8 @@ def map_forced(
             )
         periods.add(f"{int(chosen['year'].min())}–{int(chosen['year'].max())}")
         maps[title] = checked_map(chosen.mean("year", keep_attrs=True), f"forced of {title}" if title else "forced")
-    label = f"Forced response, {periods.pop() if len(periods) == 1 else 'last years'}"
+    asked = f"{period[0]}–{period[1]}" if period else "last 20 years"
+    label = f"Forced response, {periods.pop() if len(periods) == 1 else asked}"
     units = next(iter(maps.values())).attrs.get("units")
     scale = centred(list(maps.values()), limit=limit)
     label = f"{label} ({units})" if units else label

@@ -145,7 +145,7 @@ def div_series(
     --------
     >>> from climanchor.simulate import prepared
     >>> data = prepared(models=["CESM2", "CNRM-CM6-1"], members=2, years=(1950, 2000), grid=30.0)
-    >>> [ax.get_title() for ax in div_series(data).axes]
+    >>> [ax.get_title().split(",")[0] for ax in div_series(data).axes]
     ['CESM2', 'CNRM-CM6-1']
     """
     nodes = by_model(data, models)
@@ -159,12 +159,13 @@ def div_series(
             lines = panel.plot(div["year"], div.transpose("year", "member"), color=COLOURS[4], linewidth=0.5)
             lines[0].set_label("DIV, each member")
             panel.plot(forced["year"], forced, color="k", linewidth=1.4, label="forced response")
-            spread = float(div.std("year").mean())
-            panel.annotate(f"σ(DIV) = {spread:.3f} K", (0.03, 0.80), xycoords="axes fraction", fontsize=7, va="top")
-            panel.set_title(name)
+            spread = f"σ(DIV) = {float(div.std('year').mean()):.3f} K"
+            panel.set_title(f"{name}, {spread}" if name else spread)
+            place = panel.get_subplotspec()
+            if place is None or place.is_first_col():
+                panel.set_ylabel("Global mean (K)")
             panel.set_xlabel("Year")
             panel.margins(x=0.01)
-        axes[0].set_ylabel("Global mean temperature (K)")
         axes[0].legend(loc="upper left", borderaxespad=0.1)
         label_panels(axes)
     return figure_of(axes[0])
