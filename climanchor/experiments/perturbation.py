@@ -197,7 +197,7 @@ def high_dimensional(
     strengths: Sequence[float] | None = None,
     dimension: int = 300,
     rank: int = 100,
-    alpha: float = 1000.0,
+    alpha: float = 1800.0,
     n_train: int = 200,
     n_test: int = 200,
     repeats: int = 20,
@@ -206,7 +206,9 @@ def high_dimensional(
 ) -> xr.Dataset:
     """:func:`perturbation_strength` with more predictors and targets than samples.
 
-    The paper does not state its ridge penalty; ``alpha`` acts on standardised data and is not divided by n.
+    The paper does not state its ridge penalty. The default is what five-fold cross-validation of plain ridge
+    regression chooses on training data of this setting (the median of eight draws is 1778, the minimum flat from 600
+    to 6000): neither the test data nor γ had a say. ``alpha`` acts on standardised data, not divided by n.
     """
     return perturbation_strength(
         algorithms=algorithms, gamma=gamma, strengths=strengths, dimension=dimension, rank=rank, alpha=alpha,
