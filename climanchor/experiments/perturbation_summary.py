@@ -54,7 +54,8 @@ With more predictors than samples an unpenalised fit interpolates, and an interp
 for every gamma: gamma acts only through the ridge penalty. The paper does not state its penalty. The \
 default, alpha = 1800 on standardised data, is what cross-validation of plain ridge regression chooses on the \
 training distribution, without a look at test data or gamma. There gamma = 5 halves the error of the plain fit \
-at t = 4; at alpha = 10, where fits nearly interpolate, it lowers it by less than a tenth. Rank 100 is far above what the data can support, so that RRRR and \
+at t = 4; at alpha = 10, where fits nearly interpolate, it lowers it by less than a tenth. \
+Rank 100 is far above what the data can support, so that RRRR and \
 ridge are nearly the same."""
 
 NON_GAUSSIAN_NOTES = (
