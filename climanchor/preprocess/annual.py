@@ -86,6 +86,8 @@ def _centre_of_steps(x: xr.DataArray, context: xr.Dataset) -> xr.DataArray:
     """Times that lie inside the steps they label: the middle of the bounds, where there are any."""
     time = x["time"]
     name = time.attrs.get("bounds") or time.encoding.get("bounds") or "time_bnds"
+    if time.size == 0:
+        raise ValueError(f"{x.name}: time is empty")
     if not _is_decoded(time):
         raise ValueError(f"{x.name}: time holds {time.dtype} values, not dates; decode it (xr.decode_cf)")
     bounds = context.get(name)

@@ -39,8 +39,8 @@ def _dataset(grid: Grid | Cells) -> xr.Dataset:
     """Grid in xESMF's names: centres ``lat, lon`` and corners ``lat_b, lon_b``."""
     if isinstance(grid, Grid):
         corners = {
-            "lat_b": ("y_b", np.append(grid.lat_bounds[:, 0], grid.lat_bounds[-1, 1])),
-            "lon_b": ("x_b", np.append(grid.lon_bounds[:, 0], grid.lon_bounds[-1, 1])),
+            "lat_b": ("y_b", _chain(grid.lat_bounds, grid.lat)),
+            "lon_b": ("x_b", _chain(grid.lon_bounds, grid.lon)),
         }
         return xr.Dataset(coords={"lat": ("y", grid.lat), "lon": ("x", grid.lon), **corners})
     centres = {"lat": grid.lat, "lon": grid.lon}
@@ -49,6 +49,14 @@ def _dataset(grid: Grid | Cells) -> xr.Dataset:
     for name, values in corners_of.items():
         coords[name] = xr.Variable(("y_b", "x_b"), _mesh(values.reshape(*grid.shape, -1)))
     return xr.Dataset(coords=coords)
+
+
+def _chain(bounds: Array, centres: Array) -> Array:
+    """The n + 1 edges of n adjoining cells, in the order of their centres."""
+    edges = np.unwrap(bounds.ravel(), period=360.0).reshape(-1, 2)
+    low, high = edges.min(axis=1), edges.max(axis=1)
+    forward = centres.size < 2 or centres[-1] > centres[0]
+    return np.append(low, high[-1]) if forward else np.append(high, low[-1])
 
 
 def _mesh(corners: Array) -> Array:

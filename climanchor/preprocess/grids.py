@@ -1,6 +1,7 @@
 """Grids: rows and columns, or cells with corners; read from labelled data or made to order."""
 
 import hashlib
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -147,25 +148,37 @@ def find_grid(x: xr.DataArray, context: xr.Dataset | None = None) -> Grid | Cell
 
 
 def spatial_dims(x: xr.DataArray) -> tuple[str, ...]:
-    """Dimensions of ``x`` that are horizontal; empty for a series."""
-    try:
-        lat, lon = _coordinate(x, LATITUDES, "latitude"), _coordinate(x, LONGITUDES, "longitude")
-    except GridError:
+    """Dimensions of ``x`` that are horizontal; empty for a series (no latitude, no longitude, or a single point).
+
+    Raises
+    ------
+    GridError
+        ``x`` has latitude but no longitude, or the reverse, or a dimension so called without coordinates.
+    """
+    found = {*_matches(x, LATITUDES, "latitude"), *_matches(x, LONGITUDES, "longitude")}
+    varies = any(x.coords[name].ndim for name in found)
+    if not varies and not {*LATITUDES, *LONGITUDES} & set(map(str, x.dims)):
         return ()
+    lat, lon = _coordinate(x, LATITUDES, "latitude"), _coordinate(x, LONGITUDES, "longitude")
     return tuple(dict.fromkeys(str(d) for d in (*lat.dims, *lon.dims)))
 
 
 def _coordinate(x: xr.DataArray, names: tuple[str, ...], standard_name: str) -> xr.DataArray:
-    matches = [c for c in x.coords.values() if c.attrs.get("standard_name") == standard_name]
-    matches += [x.coords[name] for name in names if name in x.coords]
-    matches = [c for c in matches if set(c.dims) <= set(x.dims)]
+    matches = _matches(x, names, standard_name)
     if not matches:
         raise GridError(
             f"{x.name}: no {standard_name} among the coordinates {sorted(map(str, x.coords))}; "
             f"name it {names[0]!r} or give it the standard_name {standard_name!r}"
         )
-    found: xr.DataArray = max(matches, key=lambda c: c.ndim)
+    found: xr.DataArray = x.coords[max(matches, key=lambda name: x.coords[name].ndim)]
     return found
+
+
+def _matches(x: xr.DataArray, names: tuple[str, ...], standard_name: str) -> list[Hashable]:
+    """Names of the coordinates that are latitude (or longitude), by standard name or by name."""
+    named = [n for n, c in x.coords.items() if c.attrs.get("standard_name") == standard_name]
+    named += [n for n in names if n in x.coords and n not in named]
+    return [n for n in named if set(x.coords[n].dims) <= set(x.dims)]
 
 
 def _edges(context: xr.Dataset, centre: xr.DataArray) -> xr.DataArray | None:

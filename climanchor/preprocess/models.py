@@ -72,9 +72,8 @@ def _transformed(
     names = [name for name in data_names(data) if name not in skip]
     chosen = [name for name in names if not needs or set(needs) & set(map(str, data[name].dims))]
     if not chosen:
-        raise ValueError(
-            f"no variable of data with a dimension {' or '.join(map(repr, needs))}; found {dict(data.sizes)}"
-        )
+        wanted = f" with a dimension {' or '.join(map(repr, needs))}" if needs else ""
+        raise ValueError(f"no variable of data{wanted}; found {dict(data.sizes)}")
     result = xr.Dataset({name: transform(data[name], data) for name in chosen}, attrs=data.attrs)
     touched = {dim for name in chosen for dim in data[name].dims if not _same_axis(data, result, dim)}
     gone = {*chosen, *result.variables, *touched}

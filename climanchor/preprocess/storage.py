@@ -21,14 +21,17 @@ def save_prepared(tree: xr.DataTree, path: str | os.PathLike[str]) -> Path:
 
     The suffix of ``path`` chooses the form: ``.nc`` one netCDF file with a group per model, ``.zarr`` a zarr
     store with a group per model, anything else a folder with one netCDF file per model. Written under a
-    temporary name and renamed when complete; an existing ``path`` is replaced.
+    temporary name and renamed when complete; prepared data that is there already is replaced.
 
     Raises
     ------
     ValueError
         The tree has no models, or a model lacks ``field``, ``forced`` or ``div``.
+    FileExistsError
+        ``path`` is a folder that holds something else.
     """
     target = Path(path)
+    _check_replaceable(target)
     models = {name: _on_disk(name, node.to_dataset()) for name, node in tree.children.items()}
     if not models:
         raise ValueError("nothing to save: the tree has no models")
@@ -41,6 +44,20 @@ def save_prepared(tree: xr.DataTree, path: str | os.PathLike[str]) -> Path:
     finally:
         _discard(partial)
     return target
+
+
+def _check_replaceable(path: Path) -> None:
+    """Refuse to replace a folder that is not made of what :func:`save_prepared` writes."""
+    if not path.is_dir():
+        return
+    ours = {".zgroup", ".zattrs", ".zmetadata"} if path.suffix == ".zarr" else set[str]()
+    foreign = [p.name for p in path.iterdir() if p.name not in ours and not _is_product(p, path.suffix)]
+    if foreign:
+        raise FileExistsError(f"{path} holds other things than prepared data ({foreign[0]}): choose another path")
+
+
+def _is_product(path: Path, suffix: str) -> bool:
+    return (path / ".zgroup").is_file() if suffix == ".zarr" else path.suffix == ".nc" and path.is_file()
 
 
 def open_prepared(path: str | os.PathLike[str]) -> xr.DataTree:
@@ -128,10 +145,16 @@ def _writer(suffix: str) -> Writer:
     return {".nc": _write_groups, ".zarr": _write_zarr}.get(suffix, _write_folder)
 
 
+def _blocks(data: xr.Dataset) -> dict[str, dict[str, Any]]:
+    """Storage in blocks of one member, which are also the chunks of what is reopened."""
+    fields = [n for n in ("field", "forced") if "member" in data[n].dims]
+    return {n: {"chunksizes": tuple(1 if d == "member" else s for d, s in data[n].sizes.items())} for n in fields}
+
+
 def _write_groups(models: dict[str, xr.Dataset], attrs: dict[str, Any], path: Path) -> None:
     xr.Dataset(attrs={**attrs, "Conventions": CONVENTIONS}).to_netcdf(path, engine="netcdf4")
     for name, data in models.items():
-        data.to_netcdf(path, mode="a", group=name, engine="netcdf4")
+        data.to_netcdf(path, mode="a", group=name, engine="netcdf4", encoding=_blocks(data))
 
 
 def _write_zarr(models: dict[str, xr.Dataset], attrs: dict[str, Any], path: Path) -> None:
@@ -145,7 +168,7 @@ def _write_folder(models: dict[str, xr.Dataset], attrs: dict[str, Any], path: Pa
     path.mkdir()
     for name, data in models.items():
         whole = data.assign_attrs(tree_attributes=json.dumps(attrs))
-        whole.to_netcdf(path / f"{name}.nc", engine="netcdf4")
+        whole.to_netcdf(path / f"{name}.nc", engine="netcdf4", encoding=_blocks(data))
 
 
 def _discard(path: Path) -> None:

@@ -29,7 +29,7 @@ class Weights:
     source_key: str = ""
 
     def apply(self, values: NDArray[np.floating], *, min_valid: float) -> Array:
-        """Remap (..., *source shape flattened) to (..., lat, lon)."""
+        """Remap values (..., source cells in one dimension) to (..., lat, lon)."""
         remapped = apply_weights(self.matrix, values, min_valid=min_valid)
         return remapped.reshape(*values.shape[:-1], *self.target.shape)
 

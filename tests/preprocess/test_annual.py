@@ -115,6 +115,7 @@ def test_dimension_order_is_kept() -> None:
         (series("1850-01-01", 24).assign_coords(time=np.arange(24)), "holds int64 values, not dates"),
         (series("1850-01-01", 24).isel(time=slice(None, None, -1)), "time does not increase after step 0"),
         (series("1850-01-01", 24).isel(time=[0, 1, 1, *range(2, 24)]), "time does not increase after step 1"),
+        (series("1850-01-01", 24).isel(time=slice(0, 0)), "time is empty"),
         (series("1850-01-01", 11), r"no complete year.*1850 \(11 of 12 months\)"),
         (series("1850-01-01", 24).rename(time="when"), "dimension 'time' or 'year'"),
     ],

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import dask
@@ -234,6 +235,48 @@ def test_xesmf_is_imported_only_on_request(monkeypatch: pytest.MonkeyPatch) -> N
     assert ca.regrid(data).shape == (36, 72)
     with pytest.raises(ImportError, match=r"conda env create -f environment\.yml"):
         ca.regrid(data, backend="xesmf")
+
+
+@pytest.mark.parametrize("method", ["conservative", "bilinear"])
+def test_xesmf_is_handed_closed_chains_of_edges(monkeypatch: pytest.MonkeyPatch, method: Any) -> None:
+    """Rows from north to south with bounds from south to north become one descending chain; weights come back."""
+    asked = {}
+
+    def regridder(source: xr.Dataset, target: xr.Dataset, method: str, *, periodic: bool) -> SimpleNamespace:
+        asked.update(source=source, target=target, method=method, periodic=periodic)
+        matrix = make_weights(find_grid(data["tas"], data), ca.regular_grid(30.0)).matrix
+        return SimpleNamespace(weights=SimpleNamespace(data=SimpleNamespace(to_scipy_sparse=lambda: matrix)))
+
+    monkeypatch.setitem(sys.modules, "xesmf", SimpleNamespace(Regridder=regridder))
+    data = xr.Dataset({"tas": field([60.0, 0.0, -60.0], np.arange(0, 360, 60.0))})
+    data["lat_bnds"] = (("lat", "bnds"), [[30.0, 90.0], [-30.0, 30.0], [-90.0, -30.0]])
+    out = ca.regrid(data, grid=ca.regular_grid(30.0), backend="xesmf", method=method)
+    np.testing.assert_array_equal(out["tas"], ca.regrid(data, grid=ca.regular_grid(30.0))["tas"])
+    assert asked["source"]["lat_b"].values.tolist() == [90.0, 30.0, -30.0, -90.0]
+    assert asked["source"]["lon_b"].values.tolist() == [-30.0, 30.0, 90.0, 150.0, 210.0, 270.0, 330.0]
+    assert asked["target"].sizes == {"y": 6, "x": 12, "y_b": 7, "x_b": 13}
+    assert asked["periodic"] == (method == "bilinear")
+
+
+def test_xesmf_is_handed_the_mesh_of_a_curvilinear_grid(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four corners per cell become one mesh of corners; unstructured cells are sent to the native backend."""
+    asked = []
+
+    def regridder(source: xr.Dataset, target: xr.Dataset, method: str, *, periodic: bool) -> SimpleNamespace:
+        asked.append(source)
+        matrix = make_weights(find_grid(data["tas"], data), ca.regular_grid(30.0)).matrix
+        return SimpleNamespace(weights=SimpleNamespace(data=SimpleNamespace(to_scipy_sparse=lambda: matrix)))
+
+    monkeypatch.setitem(sys.modules, "xesmf", SimpleNamespace(Regridder=regridder))
+    data = rotated(4, 8)
+    ca.regrid(data, grid=ca.regular_grid(30.0), backend="xesmf")
+    mesh = asked[0]["lat_b"].values
+    assert mesh.shape == (5, 9)
+    np.testing.assert_array_equal(mesh[:-1, :-1], data["lat_vertices"][..., 0])
+    np.testing.assert_array_equal(mesh[1:, 1:], data["lat_vertices"][..., 2])
+    flat = data.stack(cell=("y", "x")).drop_vars(["cell", "y", "x"])
+    with pytest.raises(ValueError, match="no unstructured source; use backend='native'"):
+        ca.regrid(flat, backend="xesmf")
 
 
 def test_xesmf_agrees_to_the_shape_of_cell_edges() -> None:

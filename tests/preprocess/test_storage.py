@@ -40,6 +40,7 @@ def test_written_data_comes_back_lazily(prepared: xr.DataTree, tmp_path: Path, n
         assert all(after[v].chunks is not None for v in ("field", "forced", "div"))
         xr.testing.assert_equal(before, after.compute())
         assert after["year"].dtype == np.int64
+        assert after["field"].chunks[0] == (1,) * after.sizes["member"]
         assert after["field"].attrs == before["field"].attrs
     assert [p.name for p in tmp_path.iterdir()] == [name]
 
@@ -48,6 +49,26 @@ def test_existing_data_is_replaced(prepared: xr.DataTree, tmp_path: Path) -> Non
     path = ca.save_prepared(prepared, tmp_path / "data")
     one = xr.DataTree.from_dict({"Toy-2": prepared["Toy-2"].to_dataset()})
     assert list(ca.open_prepared(ca.save_prepared(one, path)).children) == ["Toy-2"]
+
+
+def test_folder_with_other_things_is_never_replaced(prepared: xr.DataTree, tmp_path: Path) -> None:
+    """A folder of the user's, given by mistake, survives."""
+    (tmp_path / "thesis.tex").write_text("precious")
+    with pytest.raises(FileExistsError, match=r"holds other things than prepared data \(thesis\.tex\)"):
+        ca.save_prepared(prepared, tmp_path)
+    store = tmp_path / "x.zarr"
+    store.mkdir()
+    (store / "notes").mkdir()
+    with pytest.raises(FileExistsError, match=r"\(notes\)"):
+        ca.save_prepared(prepared, store)
+    assert (tmp_path / "thesis.tex").read_text() == "precious"
+
+
+@pytest.mark.parametrize("name", ["data.zarr", "data.nc"])
+def test_stores_are_replaced(prepared: xr.DataTree, tmp_path: Path, name: str) -> None:
+    ca.save_prepared(prepared, tmp_path / name)
+    one = xr.DataTree.from_dict({"Toy-2": prepared["Toy-2"].to_dataset()})
+    assert list(ca.open_prepared(ca.save_prepared(one, tmp_path / name)).children) == ["Toy-2"]
 
 
 def test_failed_write_leaves_the_old_data(prepared: xr.DataTree, tmp_path: Path) -> None:

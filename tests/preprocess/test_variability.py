@@ -52,7 +52,17 @@ def test_areas_come_from_areacella_beside_the_field_or_from_the_argument() -> No
         ca.global_mean(field, area=area[1:])
 
 
+def test_half_a_grid_is_not_taken_for_a_series() -> None:
+    """A zonal mean, or a field without coordinates, has no global mean; it must not pass as one."""
+    with pytest.raises(GridError, match="no longitude among the coordinates"):
+        ca.global_mean(fields().mean("lon"))
+    with pytest.raises(GridError, match="no latitude among the coordinates"):
+        ca.decadal_variability(fields().drop_vars(["lat", "lon"]))
+
+
 def test_series_pass_through_the_global_mean() -> None:
+    point = fields().isel(lat=0, lon=0)
+    assert ca.global_mean(point) is point
     series = fields().isel(lat=0, lon=0, drop=True)
     assert ca.global_mean(series) is series
 
