@@ -39,7 +39,7 @@ def _of_test(result: xr.Dataset, left_out: Sequence[str]) -> Iterator[str]:
     if effective < FEW_SEGMENTS:
         yield f"the null rests on about {effective:.1f} independent segments"
     if left_out:
-        yield f"control runs too short for the window are not used: {', '.join(left_out)}"
+        yield f"runs too short for the window are not used: {', '.join(left_out)}"
 
 
 def _of_observations(result: xr.Dataset, observations: xr.DataArray) -> Iterator[str]:

@@ -17,7 +17,7 @@ from climanchor.detection.coverage import (
 from climanchor.detection.design import Design
 from climanchor.detection.null import Choice, Method, Sided
 from climanchor.detection.projection import Predictor, project, project_runs
-from climanchor.detection.pseudo import size_and_power
+from climanchor.detection.pseudo import members, rejection_rates
 from climanchor.detection.regions import Region, describe, region_weights
 from climanchor.detection.result import assemble
 from climanchor.detection.segments import NullSampler, Statistic, cut
@@ -118,12 +118,10 @@ def detect(
         design, sampler, series=series, years=years, runs=runs, inflations=inflations, tested=tested,
         emergence=emergence,
     )  # fmt: skip
+    short: list[str] = []
     if pseudo_observations is not None:
-        rates = size_and_power(
-            restricted, control=control, data=pseudo_observations, statistic=statistic,
-            window=(int(years[0]), int(years[-1])), expected=expected, region=region, land=land, design=design,
-        )  # fmt: skip
-        result = result.merge(rates, combine_attrs="drop_conflicts")
+        forced, short = members(restricted, pseudo_observations, weights, years=years, length=len(years))
+        result = result.merge(rejection_rates(design, sampler, forced=forced))
     result["observed_cells"] = mask
     result.attrs.update(
         window=f"{years[0]}-{years[-1]}",
@@ -137,7 +135,7 @@ def detect(
         result,
         trained_on=_training(fingerprint),
         observations=observations,
-        left_out=unused_runs(runs, sampler.segments),
+        left_out=[*unused_runs(runs, sampler.segments), *short],
     )
     return result.assign_attrs(caveats="; ".join(weak))
 

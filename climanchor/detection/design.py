@@ -59,7 +59,13 @@ class Design:
 
 
 def inflation_limit(
-    design: Design, statistic: Array, sampler: NullSampler, *, largest: float = 1000.0, steps: int = 40
+    design: Design,
+    statistic: Array,
+    sampler: NullSampler,
+    *,
+    tested: str | None = None,
+    largest: float = 1000.0,
+    steps: int = 40,
 ) -> Array:
     """Factor on the null's decadal variability at which the test stops rejecting.
 
@@ -69,7 +75,7 @@ def inflation_limit(
     statistic = np.asarray(statistic, dtype=np.float64)
 
     def rejects(factor: Array) -> NDArray[np.bool_]:
-        return np.asarray(design.judge(statistic, sampler, inflate=factor).p_value <= design.level)
+        return np.asarray(design.judge(statistic, sampler, inflate=factor, tested=tested).p_value <= design.level)
 
     low = np.zeros(statistic.shape)
     high = np.full(statistic.shape, 2.0)

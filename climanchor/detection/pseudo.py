@@ -1,6 +1,6 @@
 """Size and power of a test, from model runs that play the part of observations."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from climanchor.detection.coverage import cell_areas, expected_window
 from climanchor.detection.design import Design
-from climanchor.detection.null import Null
 from climanchor.detection.projection import Predictor, check_units, project, project_runs
 from climanchor.detection.regions import Region, region_weights
-from climanchor.detection.segments import NullSampler, Statistic, Unforced, cut
+from climanchor.detection.segments import NullSampler, Statistic, cut
 
 Array = NDArray[np.float64]
 
@@ -37,7 +36,7 @@ def size_and_power(
     (``"leave_model_out"``). Segments of ``unforced``, when given, take the place of those of ``control``:
     runs livelier than the control show how over-confident a test from calm models is.
     *Power*: every member of every model of ``data`` plays the observations in the window, or in its last
-    years of that length when it ends earlier.
+    years of that length when it ends earlier (a correlation is with the same expected series all the same).
 
     Parameters
     ----------
@@ -64,19 +63,37 @@ def size_and_power(
     if expected is not None and years is None:
         years = expected["year"].values[-length:]
     measure = Statistic(statistic, expected_window(statistic, expected, years))
-    segments = cut(project_runs(fingerprint, control, weights), window=length, gap=design.gap)
-    sampler = NullSampler(segments, measure)
-    cells = () if weights is not None else ("lat", "lon")
-    if unforced is None:
-        tests = _own_segments(design, sampler)
-    else:
-        tests = _other_segments(design, sampler, project_runs(fingerprint, unforced, weights), length)
-    result = _rates("size", tests, design.level, cells)
-    if data is not None:
-        forced = _members(fingerprint, data, weights, years, length)
-        powers = ((name, design.judge(measure(part), sampler, tested=name).p_value) for name, part in forced)
-        result = result.merge(_rates("power", powers, design.level, cells))
-    return result
+    sampler = NullSampler(cut(project_runs(fingerprint, control, weights), window=length, gap=design.gap), measure)
+    others = None
+    if unforced is not None:
+        others = NullSampler(cut(project_runs(fingerprint, unforced, weights), window=length, gap=design.gap), measure)
+    forced, short = ([], []) if data is None else members(fingerprint, data, weights, years=years, length=length)
+    result = rejection_rates(design, sampler, others=others, forced=forced)
+    if "size" not in result:
+        raise ValueError(
+            f"{len(sampler.segments)} control segment(s) are too few to test any of them against the others: "
+            "give longer control runs or a shorter window"
+        )
+    if data is not None and not forced:
+        raise ValueError(f"no member has the {length} years of the window: {', '.join(short)}")
+    return result.assign_attrs(set_aside=", ".join(short))
+
+
+def rejection_rates(
+    design: Design,
+    sampler: NullSampler,
+    *,
+    others: NullSampler | None = None,
+    forced: Sequence[tuple[str, Array]] = (),
+) -> xr.Dataset:
+    """Size from the sampler's own segments (or those of ``others``) and power from ``forced`` windows by model.
+
+    Segments whose null would have fewer than two others are not tested; without any test there is no rate.
+    """
+    cells = ("lat", "lon")[: sampler.segments.values.ndim - 2]
+    tests = _own_segments(design, sampler) if others is None else _other_segments(design, sampler, others)
+    powers = ((name, design.judge(sampler.statistic(part), sampler, tested=name).p_value) for name, part in forced)
+    return _rates("size", tests, design.level, cells).merge(_rates("power", powers, design.level, cells))
 
 
 def over_confidence(
@@ -126,40 +143,33 @@ def over_confidence(
 def _own_segments(design: Design, sampler: NullSampler) -> Iterator[tuple[str, Array]]:
     """p-values of the control's own segments, each against a null it has no part in."""
     truth, null = sampler(), sampler(design.inflate)
-    for i, name in enumerate(null.model):
-        rest = _null_for(design, null, i)
-        yield str(name), design.judge_against(truth.statistics[i], rest, tested=str(name)).p_value
+    for i, name in enumerate(null.model.tolist()):
+        rest = np.arange(len(null.model)) != i
+        if design.null == "per_model":
+            rest &= null.model == name
+        if rest.sum() > 1:
+            yield name, design.judge_against(truth.statistics[i], null.take(rest), tested=name).p_value
 
 
-def _null_for(design: Design, null: Null, i: int) -> Null:
-    others = np.arange(len(null.model)) != i
-    if design.null == "per_model":
-        others &= null.model == null.model[i]
-    if others.sum() < 2:
-        raise ValueError(
-            f"the size of the test cannot be had for {null.model[i]}: its null has {others.sum()} segment(s) "
-            "beside the tested one; give longer control runs or a shorter window"
-        )
-    return null.take(others)
-
-
-def _other_segments(
-    design: Design, sampler: NullSampler, runs: Sequence[Unforced], length: int
-) -> Iterator[tuple[str, Array]]:
+def _other_segments(design: Design, sampler: NullSampler, others: NullSampler) -> Iterator[tuple[str, Array]]:
     """p-values of segments of other unforced runs."""
-    other = NullSampler(cut(runs, window=length, gap=design.gap), sampler.statistic)
-    for name, value in zip(other.segments.model.tolist(), other.statistics(), strict=True):
+    for name, value in zip(others.segments.model.tolist(), others.statistics(), strict=True):
         yield name, design.judge(value, sampler, tested=name).p_value
 
 
-def _members(
+def members(
     fingerprint: Predictor,
     data: xr.DataTree,
     weights: xr.DataArray | None,
+    *,
     years: NDArray[np.int64] | None,
     length: int,
-) -> Iterator[tuple[str, Array]]:
-    """Projected window (year, ...) of every member of every model."""
+) -> tuple[list[tuple[str, Array]], list[str]]:
+    """Projected window (year, ...) of every member of every model: ``years``, or its last ``length`` years.
+
+    Also the members that are shorter than the window, in words.
+    """
+    windows, short = [], []
     for name, node in data.children.items():
         field = node.to_dataset()["field"]
         check_units(field, f"the field of {name}")
@@ -168,16 +178,20 @@ def _members(
             series = values.sel(member=member).transpose("year", ...).dropna("year", how="all")
             known = series["year"].values
             if len(known) < length:
-                raise ValueError(f"{name} {member} has {len(known)} years, fewer than the window of {length}")
+                short.append(f"{name} {member} has {len(known)} years")
+                continue
             inside = years is not None and np.isin(years, known).all()
-            yield name, series.sel(year=years if inside else known[-length:]).values
+            windows.append((name, series.sel(year=years if inside else known[-length:]).values))
+    return windows, short
 
 
-def _rates(what: str, tests: Iterator[tuple[str, Array]], level: float, cells: tuple[str, ...]) -> xr.Dataset:
+def _rates(what: str, tests: Iterable[tuple[str, Array]], level: float, cells: tuple[str, ...]) -> xr.Dataset:
     """Rejection rates per model and their mean, with Monte-Carlo errors."""
     rejected: dict[str, list[Array]] = {}
     for name, p in tests:
         rejected.setdefault(name, []).append(np.where(np.isnan(p), np.nan, p <= level))
+    if not rejected:
+        return xr.Dataset()
     rates = np.stack([np.mean(values, axis=0) for values in rejected.values()])
     numbers = np.array([len(values) for values in rejected.values()])
     shape = (-1, *[1] * len(cells))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from climanchor.detection.design import Design, inflation_limit
 from climanchor.detection.null import CONFIDENCE, Verdict
-from climanchor.detection.segments import NullSampler, Unforced, decadal_part
+from climanchor.detection.segments import NullSampler, Unforced, decadal_part, present_years
 from climanchor.kernels import trends
 
 CELLS = ("lat", "lon")
@@ -37,7 +37,7 @@ def assemble(
     values: dict[str, Any] = {
         "statistic": (dims, statistic),
         **_verdict(design, judged, dims),
-        "inflation_limit": (dims, inflation_limit(design, statistic, sampler)),
+        "inflation_limit": (dims, inflation_limit(design, statistic, sampler, tested=tested)),
         "series": central,
     }
     if sampler.statistic.name == "trend":
@@ -104,9 +104,12 @@ def control_state(runs: Sequence[Unforced], *, inflate: float, decades: int) -> 
     for name in dict.fromkeys(run.model for run in runs):
         values = []
         for run in (run for run in runs if run.model == name):
-            present = ~np.isnan(run.values).reshape(len(run.values), -1).all(axis=1)
-            known = run.values[present]
+            known = run.values[present_years(run.values)]
+            if not len(known):
+                continue
             values.append(known + (inflate - 1) * (decadal_part(known, window=decades) - known.mean(axis=0)))
+        if not values:
+            continue
         together = np.concatenate(values)
         means.append(together.mean(axis=0))
         variances.append(together.var(axis=0))

@@ -129,7 +129,7 @@ def cut(runs: Sequence[Unforced], *, window: int, gap: int = 0, decades: int = 1
 
 
 def _segments(run: Unforced, *, window: int, gap: int, decades: int) -> Iterator[tuple[Array, Array, float, int]]:
-    present = np.flatnonzero(_present(run.values))
+    present = np.flatnonzero(present_years(run.values))
     for stretch in np.split(present, np.flatnonzero(np.diff(run.years[present]) != 1) + 1):
         values = run.values[stretch]
         decadal = decadal_part(values, window=decades)
@@ -153,7 +153,7 @@ def decadal_part(values: Array, *, window: int = 10) -> Array:
     return smooth
 
 
-def _present(values: Array) -> NDArray[np.bool_]:
+def present_years(values: Array) -> NDArray[np.bool_]:
     """Years with any value: cells that a fingerprint never predicts are missing in every year."""
     return np.asarray(~np.isnan(values).reshape(len(values), -1).all(axis=1))
 
@@ -162,7 +162,7 @@ def _too_short(runs: Sequence[Unforced], window: int) -> str:
     if not runs:
         return "the control holds no run"
     lengths = ", ".join(
-        f"{run.model} {run.member}: {int(_present(run.values).sum())} years"
+        f"{run.model} {run.member}: {int(present_years(run.values).sum())} years"
         + (f" with drift of degree {run.degree} removed" if run.degree else "")
         for run in runs
     )

@@ -93,9 +93,7 @@ def trend_standard_error(y: ArrayLike, *, adjust: bool = True) -> Array:
         r = autocorrelation(residuals)
         size = effective_size(length, np.where(np.isnan(r), 0.0, r))
     freedom = size - 2
-    scale = np.divide(
-        (residuals**2).sum(axis=0), freedom, out=np.full_like(size, np.inf), where=freedom > 1e-9
-    )
+    scale = np.divide((residuals**2).sum(axis=0), freedom, out=np.full_like(size, np.inf), where=freedom > 1e-9)
     return np.asarray(np.sqrt(scale * (trend_weights(length) ** 2).sum()))
 
 

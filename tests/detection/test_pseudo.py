@@ -84,15 +84,35 @@ def test_a_model_never_meets_its_own_control_when_left_out(toy, rng):
 
 
 def test_too_few_segments_for_a_size_are_refused(toy, rng):
-    with pytest.raises(ValueError, match=r"cannot be had for M1: its null has 1 segment\(s\) beside the tested one"):
+    with pytest.raises(ValueError, match=r"2 control segment\(s\) are too few to test any of them"):
         size_and_power(toy.Mean(), control=toy.control_tree(rng, [0.1], years=80))
 
 
-def test_members_shorter_than_the_window_are_named(toy, rng):
-    field = toy.grid_field(np.ones((1, 20))).assign_coords(member=["a"], year=np.arange(1990, 2010))
-    data = xr.DataTree.from_dict({"P": xr.Dataset({"field": field})})
-    with pytest.raises(ValueError, match="P a has 20 years, fewer than the window of 40"):
-        size_and_power(toy.Mean(), control=toy.control_tree(rng, [0.1], years=400), data=data)
+def test_members_shorter_than_the_window_are_set_aside_and_named(toy, rng):
+    """One short member is left out of the power; nothing but short members is an error."""
+    control = toy.control_tree(rng, [0.1], years=400)
+    long, short = (
+        toy.grid_field(np.zeros((1, n))).assign_coords(member=["a"], year=np.arange(1950, 1950 + n)) for n in (60, 20)
+    )
+    both = xr.DataTree.from_dict({"P": xr.Dataset({"field": long}), "Q": xr.Dataset({"field": short})})
+    rates = size_and_power(toy.Mean(), control=control, data=both)
+    assert rates["power_model"].values.tolist() == ["P"]
+    assert rates.attrs["set_aside"] == "Q a has 20 years"
+    with pytest.raises(ValueError, match="no member has the 40 years of the window: Q a has 20 years"):
+        size_and_power(toy.Mean(), control=control, data=xr.DataTree.from_dict({"Q": xr.Dataset({"field": short})}))
+
+
+def test_a_test_without_a_size_still_gives_its_p_value(toy, rng):
+    """Two segments suffice for a p-value, not for a size: the result comes without it."""
+    control = toy.control_tree(rng, [0.1], years=80)
+    data = xr.DataTree.from_dict(
+        {"P": xr.Dataset({"field": toy.observed(rng, years=(1960, 1979)).expand_dims(member=["a"])})}
+    )
+    result = detect(toy.Mean(), observations=toy.observed(rng), control=control, pseudo_observations=data)
+    assert "size" not in result
+    assert "power" not in result
+    assert "P a has 20 years" in result.attrs["caveats"]
+    assert 0 < float(result["p_value"]) < 1
 
 
 @pytest.fixture(scope="module")

@@ -101,9 +101,7 @@ def test_adjusted_p_values_keep_shape_and_refuse_nonsense():
 def test_polynomial_residuals_equal_polyfit(series, degree):
     time = np.arange(60.0)
     expected = series[:, 0, 1] - np.polyval(np.polyfit(time, series[:, 0, 1], degree), time)
-    np.testing.assert_allclose(
-        trends.polynomial_residuals(series, degree=degree)[:, 0, 1], expected, atol=1e-9
-    )
+    np.testing.assert_allclose(trends.polynomial_residuals(series, degree=degree)[:, 0, 1], expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("degree", [0, 1, 2])
