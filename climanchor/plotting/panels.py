@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from climanchor.plotting.cells import add_hatching, add_outline, cell_paths
 from climanchor.plotting.coastline import add_coastline
@@ -190,6 +191,7 @@ def add_colour_bar(
     bar = figure.colorbar(
         cells, ax=list(axes), orientation="horizontal", extend=extend, label=label,
         shrink=0.85 if len(axes) == 1 else 0.6, aspect=28 if len(axes) == 1 else 40, pad=0.03,
+        ticks=MaxNLocator(5 if len(axes) == 1 else 8, steps=[1, 2, 5, 10]),
     )  # fmt: skip
     bar.outline.set_linewidth(0.5)
     if scale.centred and outline:
