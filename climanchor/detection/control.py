@@ -52,6 +52,11 @@ def prepare_control(
     -------
     DataTree
         ``field (member, year, lat, lon)`` in K per model; attributes ``drift`` and ``branch``.
+
+    >>> import climanchor as ca
+    >>> control = prepare_control(ca.simulate.control(models=["CESM2"], years=50, grid=30.0), drift="quadratic")
+    >>> control["CESM2"].attrs["drift"], bool(abs(control["CESM2"]["field"].mean("year")).max() < 1e-6)
+    ('quadratic', True)
     """
     if drift not in get_args(Drift):
         raise ValueError(f"drift must be one of {get_args(Drift)}, got {drift!r}")
@@ -167,6 +172,11 @@ def unforced_residuals(data: xr.DataTree, *, models: Sequence[str] | None = None
     members each, which the attribute ``independence`` hands on to the test.
 
     Raises ``ValueError`` for a model of one member, whose forced response is itself.
+
+    >>> import climanchor as ca
+    >>> data = ca.simulate.prepared(models=["CESM2"], members=4, years=(1850, 1910), grid=30.0)
+    >>> round(unforced_residuals(data)["CESM2"].attrs["correction"], 3)
+    1.155
     """
     chosen = list(data.children) if models is None else list(models)
     for name in chosen:

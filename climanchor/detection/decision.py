@@ -101,6 +101,18 @@ def detect(
     ValueError
         Units, dimensions, periods, coverage, control length or number of segments do not permit the test;
         the message says which and what to do.
+
+    Examples
+    --------
+    A member of another model plays the observations.
+
+    >>> import climanchor as ca
+    >>> data = ca.simulate.prepared(models=["CCSM4", "CESM2"], members=3, grid=30.0)
+    >>> fp = ca.fit_fingerprint(data, models=["CCSM4"], gamma=5, alpha=100, rank=5, samples_per_model=100)
+    >>> control = ca.detection.prepare_control(ca.simulate.control(models=["CCSM4"], years=400, grid=30.0))
+    >>> result = ca.detect(fp, observations=data["CESM2"]["field"].isel(member=0), control=control)
+    >>> bool(result["detected"]), result.attrs["window"]
+    (True, '1975-2014')
     """
     design = Design(null=null, sided=sided, level=level, method=method, inflate=inflate, gap=gap)
     observed = check_observations(observations)

@@ -62,6 +62,12 @@ def load_observations(
         The product does not cover the reference period; the message says what to do instead.
     ValueError
         Units, dimensions or values are not those of temperature anomalies, or the variable is ambiguous.
+
+    >>> import climanchor as ca
+    >>> product = xr.DataArray(np.zeros((40, 18, 36)), dims=("year", "lat", "lon"), attrs={"units": "degC"}, coords={
+    ...     "year": np.arange(1951, 1991), "lat": np.arange(-85.0, 90, 10), "lon": np.arange(-175.0, 180, 10)})
+    >>> load_observations(product, grid=ca.regular_grid(30.0), reference=(1951, 1980)).sizes["lon"]
+    12
     """
     field = _opened(source, variable)
     if units is not None:

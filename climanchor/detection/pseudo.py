@@ -55,6 +55,13 @@ def size_and_power(
         ``size`` and ``power``, means over models (each with the same weight), with Monte-Carlo standard
         errors ``size_error``, ``power_error``; per model ``size_by_model (size_model)`` and
         ``power_by_model (power_model)``; numbers of tests ``size_tests``, ``power_tests``. Computed.
+
+    >>> import climanchor as ca
+    >>> data = ca.simulate.prepared(models=["CCSM4", "CESM2"], members=3, grid=30.0)
+    >>> fp = ca.fit_fingerprint(data, models=["CCSM4"], gamma=5, alpha=100, rank=5, samples_per_model=100)
+    >>> control = ca.detection.prepare_control(ca.simulate.control(models=["CCSM4"], years=400, grid=30.0))
+    >>> int(size_and_power(fp, control=control)["size_tests"].sum())
+    10
     """
     design = design or Design()
     weights = region_weights(region, areas=cell_areas(_template(control)), land=land)

@@ -60,6 +60,12 @@ def scorecard(
         ``…_correlation`` with coordinates ``case_model, case_member``; and maps
         ``trend_error (estimate, lat, lon)``, the root-mean-square error of trends in K per decade, with
         ``better_than_raw``. Computed.
+
+    >>> import climanchor as ca
+    >>> data = ca.simulate.prepared(models=["CCSM4", "CESM2"], members=3, grid=30.0)
+    >>> table = scorecard({}, data, models=["CESM2"], training=["CCSM4"])
+    >>> table["estimate"].values.tolist()[-2:]
+    ['4th-order polynomial', 'training-ensemble mean']
     """
     _check(data, models, training, fingerprints)
     span = _common_years(data, [*models, *training], years)

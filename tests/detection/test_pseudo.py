@@ -187,3 +187,22 @@ def test_restricting_to_observed_cells_is_refitting_on_masked_samples(world):
         np.testing.assert_allclose(by_restriction[name], by_refit[name], atol=1e-8)
     restricted = prints[5].restrict(mask.transpose("lat", "lon"))
     np.testing.assert_allclose(restricted.predict(gaps), refitted.predict(gaps), atol=1e-8)
+
+
+def test_restricting_reads_no_training_data():
+    """Every read of a training field is counted: fitting reads, restricting does not."""
+    reads = []
+
+    def counted(block):
+        reads.append(block.shape)
+        return block
+
+    data = ca.simulate.prepared(models=["CCSM4"], members=2, grid=30.0)
+    node = data["CCSM4"].to_dataset().chunk(member=1)
+    field = node["field"].copy(data=node["field"].data.map_blocks(counted, dtype="float32", meta=np.empty((0,) * 4)))
+    lazy = xr.DataTree.from_dict({"CCSM4": node.assign(field=field)})
+    fitted = ca.fit_fingerprint(lazy, gamma=5, alpha=10, rank=5, samples_per_model=50)
+    before = len(reads)
+    assert before > 0
+    fitted.restrict(fitted.mask & (fitted.mask["lat"] > 0))
+    assert len(reads) == before
