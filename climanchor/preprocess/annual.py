@@ -22,7 +22,8 @@ def annual_mean(x: Labelled) -> Labelled:
     Month lengths are those of the data's own calendar. Daily (and sub-daily) steps weigh the same. Years
     that lack a month or a day are dropped and listed in the attribute ``dropped_years``; a missing value
     in any month makes that cell of that year missing. Annual input passes through, with ``time`` replaced
-    by ``year``. Lazy: chunks are cut at the turn of years and every value is read once; float64 results.
+    by ``year``. Lazy: chunks are cut at the turn of years and every value is read once; float64 results. Bounds of
+    time are read at once, where the Dataset has them: they tell which month a step is.
 
     Parameters
     ----------
@@ -52,17 +53,21 @@ def _annual(x: xr.DataArray, context: xr.Dataset) -> xr.DataArray:
     if step > 300:
         return _relabelled(x, time)
     plan = _plan(time, monthly=step > 20)
-    if plan.years.size == 0:
-        raise ValueError(f"{x.name}: no complete year in time; found only {plan.dropped}")
-    out = _weighted(x, plan)
-    methods = str(out.attrs.get("cell_methods", "time: mean")).replace("time:", "year:")
-    dropped = plan.dropped
+    _require_years(x, plan.years.size, plan.dropped)
+    out, dropped = _weighted(x, plan), plan.dropped
     if "present" in x.coords and set(x["present"].dims) == {"member", "time"}:
         held = _held_years(x["present"].transpose("member", "time").values, plan)
         out = out.assign_coords(present=(("member", "year"), held == plan.length, x["present"].attrs))
-        out = out.isel(year=np.flatnonzero((held == plan.length).any(axis=0)))  # a year that no member has whole
+        out = out.isel(year=np.flatnonzero((held == plan.length).any(axis=0)))
         dropped = "; ".join(filter(None, [dropped, *_partial_years(x, plan, held)]))
+    _require_years(x, out.sizes["year"], dropped)
+    methods = str(out.attrs.get("cell_methods", "time: mean")).replace("time:", "year:")
     return extend_attrs(out.assign_attrs(cell_methods=methods), dropped_years=dropped)
+
+
+def _require_years(x: xr.DataArray, years: int, dropped: str) -> None:
+    if years == 0:
+        raise ValueError(f"{x.name}: no complete year in time; found only {dropped}")
 
 
 def _held_years(present: NDArray[np.bool_], plan: "_Plan") -> NDArray[np.int64]:
@@ -91,7 +96,7 @@ def _centre_of_steps(x: xr.DataArray, context: xr.Dataset) -> xr.DataArray:
     if not _is_decoded(time):
         raise ValueError(f"{x.name}: time holds {time.dtype} values, not dates; decode it (xr.decode_cf)")
     bounds = context.get(name)
-    if bounds is None or bounds.ndim != 2 or not _is_decoded(bounds) or bounds.chunks is not None:
+    if bounds is None or bounds.ndim != 2 or not _is_decoded(bounds):
         return time
     low, high = bounds.values[:, 0], bounds.values[:, -1]
     return time.copy(data=low + (high - low) / 2)
@@ -177,8 +182,7 @@ def _days_in_year(time: xr.DataArray) -> NDArray[np.int64]:
 
 
 def _weighted(x: xr.DataArray, plan: _Plan) -> xr.DataArray:
-    ordered = x.transpose(..., *[d for d in x.dims if d not in ("member", "time")])
-    ordered = ordered.transpose(*[d for d in x.dims if d == "member"], "time", ...)
+    ordered = x.transpose(*[d for d in x.dims if d == "member"], "time", ...)
     axis = ordered.get_axis_num("time")
     data = ordered.data
     if not plan.keep.all():
