@@ -14,6 +14,7 @@ import resource
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -25,8 +26,9 @@ from climanchor.kernels import Moments, decompose_samples, score_path, target_ba
 N_ALPHAS, N_RANKS = 20, 21
 
 
-def smooth_fields(n, n_lat, n_lon, length, rng):
-    """Samples (n, n_lat n_lon) of a Gaussian field on the sphere with correlation exp(-distance/length)."""
+@cache
+def smooth_root(n_lat, n_lon, length):
+    """A square root of the correlations exp(-distance/length) between the cells of a grid."""
     lat, lon = np.meshgrid(
         np.deg2rad(np.linspace(-90, 90, n_lat + 2)[1:-1]),
         np.linspace(0, 2 * np.pi, n_lon, endpoint=False),
@@ -34,8 +36,12 @@ def smooth_fields(n, n_lat, n_lon, length, rng):
     )
     points = np.stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)], -1).reshape(-1, 3)
     distance = np.arccos(np.clip(points @ points.T, -1, 1))
-    root = np.linalg.cholesky(np.exp(-distance / length) + 1e-6 * np.eye(len(points)))
-    return rng.standard_normal((n, len(points))) @ root.T
+    return np.linalg.cholesky(np.exp(-distance / length) + 1e-6 * np.eye(len(points)))
+
+
+def smooth_fields(n, n_lat, n_lon, length, rng):
+    """Samples (n, n_lat n_lon) of a Gaussian field on the sphere with those correlations."""
+    return rng.standard_normal((n, n_lat * n_lon)) @ smooth_root(n_lat, n_lon, length).T
 
 
 def make_data(n, n_lat, n_lon, *, repeats, seed=0):
