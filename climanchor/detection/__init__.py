@@ -33,9 +33,10 @@ observed_cells            lat, lon                 cells observed throughout the
 p_adjusted, detected_fdr  lat, lon                 Benjamini–Hochberg; only for ``region="cells"``
 statistic_by_realization  realization, cells       only for an ensemble of observations, as are
                                                    ``p_value_by_realization``, ``series_by_realization (…, year, …)``
-size, power               cells                    only with pseudo-observations, as are ``size_error``,
-                                                   ``power_error``, ``size_by_model (size_model, …)``,
-                                                   ``power_by_model (power_model, …)``
+size                      cells                    rate of rejecting unforced segments, from three segments on; with
+                                                   ``size_error``, ``size_by_model (size_model, …)``, ``size_tests``
+power                     cells                    rate of rejecting forced members; only with pseudo-observations;
+                                                   with ``power_error``, ``power_by_model (power_model, …)``, …
 ========================  =======================  ==========================================================
 
 Attributes: ``statistic, window ("1985-2024"), region, null, sided, level, method, inflate, gap, segments,

@@ -88,8 +88,8 @@ def detect(
         Emergence is the first year after which the signal stays above this many standard deviations of
         the projected control.
     pseudo_observations
-        Prepared data of models the fingerprint has not seen: gives size and power of the test (see
-        :func:`size_and_power`).
+        Prepared data of models the fingerprint has not seen: gives the power of the test beside its size
+        (see :func:`size_and_power`).
 
     Returns
     -------
@@ -130,10 +130,9 @@ def detect(
         design, sampler, series=series, years=years, runs=runs, inflations=inflations, tested=tested,
         emergence=emergence,
     )  # fmt: skip
-    short: list[str] = []
-    if pseudo_observations is not None:
-        forced, short = members(restricted, pseudo_observations, weights, years=years, length=len(years))
-        result = result.merge(rejection_rates(design, sampler, forced=forced))
+    played = xr.DataTree() if pseudo_observations is None else pseudo_observations
+    forced, short = members(restricted, played, weights, years=years, length=len(years))
+    result = result.merge(rejection_rates(design, sampler, forced=forced))
     result["observed_cells"] = mask
     result.attrs.update(
         window=f"{years[0]}-{years[-1]}",

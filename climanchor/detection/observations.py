@@ -1,5 +1,6 @@
 """Observed anomalies: opened, brought to annual means on the fingerprint's grid, and to its reference."""
 
+import os
 from collections.abc import Sequence
 from os import PathLike
 
@@ -111,12 +112,17 @@ def _opened(source: Path | Sequence[Path] | xr.Dataset | xr.DataArray, variable:
     if isinstance(source, xr.Dataset):
         return _one_field(source, variable)
     paths = [source] if isinstance(source, str | PathLike) else list(source)
-    fields = [_one_field(xr.open_dataset(path), variable) for path in paths]
+    fields = [_titled(_one_field(xr.open_dataset(path), variable), path) for path in paths]
     if not fields:
         raise ValueError("no file of observations is given")
     if len(fields) == 1:
         return fields[0]
     return xr.concat(fields, dim="realization", join="exact", coords="minimal", compat="override")
+
+
+def _titled(field: xr.DataArray, path: Path) -> xr.DataArray:
+    """Named after its file where the file has no title of its own."""
+    return field.assign_attrs({"title": os.path.basename(path), **field.attrs})
 
 
 def _one_field(data: xr.Dataset, variable: str | None) -> xr.DataArray:
@@ -128,7 +134,8 @@ def _one_field(data: xr.Dataset, variable: str | None) -> xr.DataArray:
     name = variable or fields[0]
     if name not in data:
         raise ValueError(f"the observations hold no variable {name!r}; fields are {fields}")
-    field = data[name]
+    title = {"title": data.attrs["title"]} if "title" in data.attrs else {}
+    field = data[name].assign_attrs({**title, **data[name].attrs})
     extra = [dim for dim in field.dims if dim not in ("time", "year", "lat", "lon", "realization")]
     if any(field.sizes[dim] > 1 for dim in extra):
         raise ValueError(f"{name} has dimensions {dict(field.sizes)}: select one of each of {extra}")

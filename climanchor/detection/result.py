@@ -195,7 +195,7 @@ def summary(result: xr.Dataset) -> dict[str, float | bool]:
 
     For a test of every cell they are area-free: the median statistic and p-value, ``detected`` when any
     cell is after control of the false-discovery rate, and ``detected_fraction`` the share of cells.
-    Size and power are there when the test was given pseudo-observations.
+    Size is there from three control segments on, power when the test was given pseudo-observations.
 
     >>> result = xr.Dataset({"statistic": 0.2, "p_value": 0.01, "detected": True, "inflation_limit": 2.5})
     >>> summary(result)

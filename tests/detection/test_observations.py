@@ -37,6 +37,12 @@ def test_a_file_is_regridded_rebased_and_its_longitudes_run_east(tmp_path):
     np.testing.assert_allclose(obs.sel(year=slice(1951, 1980)).mean("year"), 0, atol=1e-12)
     assert obs.attrs["reference"] == "1951-1980"
     assert obs.attrs["units"] == "K"
+    assert obs.attrs["title"] == "obs.nc"
+
+
+def test_a_product_keeps_its_title(tmp_path):
+    product().to_dataset().assign_attrs(title="A product").to_netcdf(tmp_path / "obs.nc")
+    assert detection.load_observations(tmp_path / "obs.nc").attrs["title"] == "A product"
 
 
 def test_regridding_is_where_it_should_be():
