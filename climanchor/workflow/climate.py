@@ -18,7 +18,7 @@ from climanchor.workflow.survey import Survey, survey
 HERE = "workflow/products.py"
 PREPARING = ("archive", "preprocess", "kernels", HERE)
 FITTING = ("fingerprint", "kernels", HERE)
-DETECTING = ("detection", "fingerprint", "kernels", HERE)
+DETECTING = ("detection", "fingerprint", "preprocess", "kernels", HERE)
 
 
 @dataclass
@@ -185,7 +185,7 @@ def _detect(plan: ClimatePlan, archive: Step | None) -> None:
         )
     inputs: dict[str, Step] = {}
     for model, runs in plan.found.control.items():
-        parameters = {"runs": plan.found.identity(runs), "grid": recipe.prepare.grid, "method": recipe.prepare.method}
+        parameters = {"runs": plan.found.identity(runs), "grid": recipe.prepare.grid}
         step = Step(
             f"control:{model}",
             products.control(runs, recipe.prepare, settings.drift),
@@ -200,36 +200,18 @@ def _detect(plan: ClimatePlan, archive: Step | None) -> None:
     options = settings.model_dump(mode="json", exclude={"observations", "control", "exp", "drift", "gammas"})
     for gamma in settings.gammas or recipe.gammas:
         key = gamma_key(gamma)
-        fitted = plan.steps[f"fingerprint:{key}"] if settings.reference is None else _refit(plan, gamma)
+        fitted = plan.steps[f"fingerprint:{key}"]
         plan.add(
             Step(
                 f"detection:{key}",
-                products.detection(settings, recipe.prepare, list(plan.found.control), test, train),
-                options,
+                products.detection(recipe, list(plan.found.control), test, train),
+                {**options, "fit": fitted.parameters},
                 {**inputs, **plan.prepared([*test, *train]), "fingerprint": fitted},
                 DETECTING,
                 f"detection at γ = {key}",
                 {"detection.nc": f"data/detection_gamma-{key}.nc"},
             )
         )
-
-
-def _refit(plan: ClimatePlan, gamma: float) -> Step:
-    """The fingerprint at ``gamma`` with models and observations relative to the reference of detection."""
-    plain = plan.steps[f"fingerprint:{gamma_key(gamma)}"]
-    assert plan.recipe.detection is not None
-    reference = plan.recipe.detection.reference
-    return plan.add(
-        Step(
-            f"refit:{gamma_key(gamma)}",
-            products.fingerprint(plan.recipe, plan.models("train"), gamma, reference),
-            {**plain.parameters, "reference": reference},
-            plain.inputs,
-            ("preprocess", *DETECTING),
-            f"fingerprint at γ = {gamma_key(gamma)} for the reference of the observations",
-            {"fingerprint.nc": f"data/fingerprint_gamma-{gamma_key(gamma)}_detection.nc"},
-        )
-    )
 
 
 def _observations(recipe: ClimateRecipe, archive: Step | None) -> Step:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from climanchor.fingerprint import Selection
@@ -41,7 +42,7 @@ def findings(
     if reader.detections():
         sections.append(_detection(reader, metrics, figures["detection"]))
     return Findings(
-        metrics, sections, _summary(reader, metrics), table, _warnings(reader, aside), plan.found.files(),
+        metrics, sections, _summary(reader, metrics), table, _warnings(reader, aside), _files(plan),
         [*plan.steps.values(), *(step for _, step in drawings)],
     )  # fmt: skip
 
@@ -237,6 +238,17 @@ def _detection(reader: Reader, metrics: dict[str, Any], figures: Sequence[Figure
         f"window is held against {attrs['segments']} independent control segments ({attrs['null']} null, "
         f"{attrs['sided']}).",
     ]
+    caveats = dict.fromkeys(
+        text for r in results.values() for text in str(r.attrs.get("caveats", "")).split("; ") if text
+    )
+    if caveats:
+        words.append(f"Before believing it: {'; '.join(caveats)}.")
+    if reader.recipe.detection is not None and reader.recipe.detection.reference is not None:
+        first_year, last_year = reader.recipe.detection.reference
+        words.append(
+            f"Models and observations are relative to {first_year}–{last_year} here; the fingerprints were refitted on "
+            f"that reference with the same α and ρ."
+        )
     second = Table(["γ", *factors], by_inflation, "p-value with the decadal variability of the null inflated")
     return PageSection("detection", "Detection", words, [table, second], figures)
 
@@ -252,6 +264,11 @@ def _summary(reader: Reader, metrics: dict[str, Any]) -> list[str]:
         verdict = "detected" if m["detected"] else "not detected"
         lines.append(f"γ = {key}: observed change {verdict} (p = {number(m['p_value'])}).")
     return lines
+
+
+def _files(plan: ClimatePlan) -> list[Path]:
+    observations = plan.recipe.detection.observations.path if plan.recipe.detection else None
+    return [*plan.found.files(), *([observations] if observations else [])]
 
 
 def _warnings(reader: Reader, aside: dict[str, str]) -> list[str]:

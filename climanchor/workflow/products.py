@@ -20,7 +20,7 @@ from climanchor.preprocess import div_magnitude, prepare, regular_grid
 from climanchor.simulate import write_archive
 from climanchor.workflow import netcdf
 from climanchor.workflow.schema import ClimateRecipe
-from climanchor.workflow.sections import DetectionSettings, Drift, Observations, Prepare, Simulate
+from climanchor.workflow.sections import Drift, Observations, Prepare, Simulate
 from climanchor.workflow.store import Product
 
 Build = Callable[[Path, Mapping[str, Product], Path], None]
@@ -120,23 +120,24 @@ def choose(recipe: ClimateRecipe, scores: Selection | None, gamma: float) -> tup
     )
 
 
-def fingerprint(
-    recipe: ClimateRecipe, models: Sequence[str], gamma: float, reference: tuple[int, int] | None = None
-) -> Build:
-    """Fit at one γ on all training models with the chosen α and ρ; ``reference`` moves their anomalies first."""
+def fingerprint(recipe: ClimateRecipe, models: Sequence[str], gamma: float) -> Build:
+    """Fit at one γ on all training models with the chosen α and ρ."""
 
     def build(folder: Path, inputs: Mapping[str, Product], scratch: Path) -> None:
         scores = Selection.from_netcdf(inputs["selection"].file("selection.nc")) if "selection" in inputs else None
         alpha, rank = choose(recipe, scores, gamma)
-        with prepared_data(inputs, models) as prepared_models:
-            data = prepared_models if reference is None else rebased(prepared_models, recipe.prepare, reference)
-            fitted = fit_fingerprint(
-                data, models=list(data.children), gamma=gamma, alpha=alpha, rank=rank,
-                samples_per_model=recipe.samples_per_model, seed=recipe.seed,
-            )  # fmt: skip
-            fitted.to_netcdf(folder / "fingerprint.nc")
+        with prepared_data(inputs, models) as data:
+            fit(data, recipe, gamma, alpha, rank).to_netcdf(folder / "fingerprint.nc")
 
     return build
+
+
+def fit(data: xr.DataTree, recipe: ClimateRecipe, gamma: float, alpha: float, rank: int) -> Fingerprint:
+    """A fingerprint on all models of ``data``, with the samples and the seed of the recipe."""
+    return fit_fingerprint(
+        data, models=list(data.children), gamma=gamma, alpha=alpha, rank=rank,
+        samples_per_model=recipe.samples_per_model, seed=recipe.seed,
+    )  # fmt: skip
 
 
 def scores(models: Sequence[str]) -> Build:
@@ -179,29 +180,33 @@ def observations(settings: Observations, grid: float, reference: tuple[int, int]
     return build
 
 
-def detection(
-    settings: DetectionSettings, preparing: Prepare, controls: Sequence[str], test: Sequence[str], train: Sequence[str]
-) -> Build:
-    """Test the observations with one fingerprint; held-out members give size and power."""
+def detection(recipe: ClimateRecipe, controls: Sequence[str], test: Sequence[str], train: Sequence[str]) -> Build:
+    """Test the observations with one fingerprint; held-out members give size and power.
+
+    Where the test has a reference period of its own, the fingerprint is refitted on models rebased to it.
+    """
+    settings = recipe.detection
+    assert settings is not None
 
     def build(folder: Path, inputs: Mapping[str, Product], scratch: Path) -> None:
         fitted = Fingerprint.from_netcdf(inputs["fingerprint"].file("fingerprint.nc"))
         observed = netcdf.read(inputs["observations"].file("observations.nc"))["observations"]
-        with prepared_data(inputs, controls, "control") as unforced, prepared_data(inputs, test) as forced:
+        with contextlib.ExitStack() as stack:
+            unforced = stack.enter_context(prepared_data(inputs, controls, "control"))
+            held_out, training = (stack.enter_context(prepared_data(inputs, models)) for models in (test, train))
             if not unforced.children:
                 raise ValueError(f"no control run is usable: {_reasons(inputs, controls)}")
-            held_out = None
-            if forced.children:
-                held_out = forced if settings.reference is None else rebased(forced, preparing, settings.reference)
-            expected = None
-            if settings.statistic == "correlation":
-                with prepared_data(inputs, train) as data:
-                    expected = expected_series(data, models=list(data.children))
+            if settings.reference is not None:
+                held_out, training = (
+                    rebased(data, recipe.prepare, settings.reference) for data in (held_out, training)
+                )
+                fitted = fit(training, recipe, fitted.gamma, fitted.alpha, fitted.rank)
+            correlation = settings.statistic == "correlation"
             result = detect(
                 fitted, observations=observed, control=unforced, statistic=settings.statistic, window=settings.window,
-                expected=expected, null=settings.null, sided=settings.sided, level=settings.level,
-                inflations=settings.inflations, min_coverage=settings.min_coverage,
-                pseudo_observations=held_out,
+                expected=expected_series(training, models=list(training.children)) if correlation else None,
+                null=settings.null, sided=settings.sided, level=settings.level, inflations=settings.inflations,
+                min_coverage=settings.min_coverage, pseudo_observations=held_out if held_out.children else None,
             )  # fmt: skip
         netcdf.write(result, folder / "detection.nc")
 
@@ -210,6 +215,8 @@ def detection(
 
 def rebased(data: xr.DataTree, settings: Prepare, reference: tuple[int, int]) -> xr.DataTree:
     """Prepared data with anomalies from another period: that of observations that do not reach back far enough."""
+    if not data.children:
+        return data
     least = min(settings.min_reference_years, reference[1] - reference[0] + 1)
     return rebase(data, reference=reference, min_reference_years=least, window=settings.window)
 

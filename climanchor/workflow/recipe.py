@@ -41,7 +41,9 @@ class _Loader(yaml.SafeLoader):
             if key.value in seen:
                 raise RecipeError(f"line {key.start_mark.line + 1}: {key.value} is given twice: keep one")
             seen.add(key.value)
-        return super().construct_mapping(node, deep)
+        mapping = super().construct_mapping(node, deep)
+        # YAML reads the word null, a key of detection, as nothing.
+        return {"null" if key is None else key: value for key, value in mapping.items()}
 
 
 def load(path: Path, *, root: list[Path] | None = None, environ: Mapping[str, str] = os.environ) -> Recipe:
