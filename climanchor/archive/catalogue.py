@@ -48,6 +48,16 @@ def read_catalogue(
     name the column of paths in ``assets.column_name``. Columns may have CMIP6's, CMIP5's or ESMValTool's names;
     what they lack is taken from the file names. Relative paths are relative to the catalogue. Selection is as
     in :func:`find_runs`; files that do not exist are set aside into ``.problems``.
+
+    Raises ``FileNotFoundError`` without the catalogue and ``ValueError`` without a column of paths.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     name = "tas_Amon_CESM2_historical_r1i1p1f1_gn_185001-201412.nc"
+    ...     Path(folder, name).touch()
+    ...     _ = Path(folder, "catalogue.csv").write_text(f"source_id,path\\nCESM2,{name}\\n")
+    ...     [run.describe() for run in read_catalogue(f"{folder}/catalogue.csv")]
+    ['CMIP6 CESM2 r1i1p1f1 historical Amon tas gn: 1 file']
     """
     source = Path(path)
     rows, column = _rows(source)

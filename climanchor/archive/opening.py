@@ -57,6 +57,17 @@ def open_runs(runs: Iterable[Run], *, strict: bool = False, chunks: int | None =
     Only headers and coordinates are read, with the last field of each file as a check, and the steps that files
     have in common, to compare them. ``chunks`` is the number of time steps per block (by default about 32 MB).
     Temperature without units is inferred from its values, with an :class:`AssumptionWarning`.
+
+    >>> import tempfile
+    >>> from climanchor.archive import find_runs
+    >>> time = xr.date_range("1850-01-16", periods=12, freq="MS", calendar="noleap", use_cftime=True)
+    >>> axes = {"time": time, "lat": [-45.0, 45.0], "lon": [0.0, 90.0, 180.0, 270.0]}
+    >>> tas = xr.DataArray(np.full((12, 2, 4), 280.0), axes, name="tas", attrs={"units": "K"})
+    >>> with tempfile.TemporaryDirectory() as root:
+    ...     tas.to_netcdf(f"{root}/tas_Amon_CESM2_historical_r1i1p1f1_gn_185001-185012.nc")
+    ...     tree = open_runs(find_runs(root))
+    >>> tree["CESM2"]["tas"].dims, tree["CESM2"]["tas"].chunks is not None
+    (('member', 'time', 'lat', 'lon'), True)
     """
     listed = list(runs)
     if not listed:

@@ -136,6 +136,9 @@ def branch_years(runs: Sequence[Run]) -> dict[str, dict[str, int]]:
 
     CMIP6 files give ``branch_time_in_parent`` and ``parent_time_units``; the calendar is the file's own.
     CMIP5's ``branch_time`` has no units and is not used. Opens the header of one file per run.
+
+    >>> branch_years([])
+    {}
     """
     found: dict[str, dict[str, int]] = {}
     for run in runs:

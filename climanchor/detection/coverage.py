@@ -53,6 +53,12 @@ def coverage_mask(observations: xr.DataArray, years: NDArray[np.int64], *, min_c
     """Cells (lat, lon) observed in every one of ``years``, in every realization.
 
     Raises ``ValueError`` when they make up less than ``min_coverage`` of the globe's area.
+
+    >>> seen = xr.DataArray(np.zeros((2, 2, 2)), dims=("year", "lat", "lon"),
+    ...                     coords={"year": [2000, 2001], "lat": [-45.0, 45.0], "lon": [90.0, 270.0]})
+    >>> seen[0, 1, 1] = np.nan
+    >>> coverage_mask(seen, np.array([2000, 2001])).values.tolist()
+    [[True, True], [True, False]]
     """
     part = observations.sel(year=years)
     mask = part.notnull().all([dim for dim in part.dims if dim not in ("lat", "lon")]).compute()

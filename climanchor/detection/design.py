@@ -14,7 +14,13 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Design:
-    """How a statistic is held against a null. See :func:`climanchor.detection.detect` for the meanings."""
+    """How a statistic is held against a null. See :func:`climanchor.detection.detect` for the meanings.
+
+    Raises ``ValueError`` for a choice that does not exist and for numbers out of range.
+
+    >>> Design(null="leave_model_out", sided="greater").level
+    0.05
+    """
 
     null: Choice = "pooled"
     sided: Sided = "two-sided"

@@ -27,6 +27,12 @@ def rebase(
         As in :func:`climanchor.anomalies`.
     window
         Years of the running mean that defines ``div``.
+
+    >>> import climanchor as ca
+    >>> data = ca.simulate.prepared(models=["CESM2"], members=2, grid=30.0)
+    >>> field = rebase(data, reference=(1961, 1990))["CESM2"]["field"]
+    >>> bool(abs(field.sel(year=slice(1961, 1990)).mean("year")).max() < 1e-6)
+    True
     """
 
     def one_model(node: xr.Dataset) -> xr.Dataset:
@@ -48,6 +54,13 @@ def expected_series(
     """Mean forced response of some models over a region, in the years they share; each weighs the same.
 
     The series to correlate with (``detect(..., statistic="correlation", expected=...)``). Computed.
+    Raises ``ValueError`` for ``region="cells"``, and where the models share no year.
+
+    >>> import climanchor as ca
+    >>> data = ca.simulate.prepared(models=["CCSM4", "CESM2"], members=2, grid=30.0)
+    >>> series = expected_series(data, models=["CCSM4", "CESM2"], region=(-30, 30, 0, 360))
+    >>> series.dims, int(series["year"][-1])
+    (('year',), 2005)
     """
     series = []
     for name in models:

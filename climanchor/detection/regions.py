@@ -24,6 +24,10 @@ def region_weights(region: Region, *, areas: xr.DataArray, land: xr.DataArray | 
         Fraction of land (lat, lon) in [0, 1] on the same grid.
 
     Raises ``ValueError`` for unknown names, masks on another grid and regions without a cell.
+
+    >>> areas = xr.DataArray(np.ones((2, 4)), {"lat": [-45, 45], "lon": [45, 135, 225, 315]})
+    >>> region_weights((0, 90, 270, 90), areas=areas).values.tolist()  # northern, across 0°
+    [[0.0, 0.0, 0.0, 0.0], [0.5, 0.0, 0.0, 0.5]]
     """
     if isinstance(region, str) and region == "cells":
         return None

@@ -22,6 +22,10 @@ class CompatibilityReport:
 
     ``additivity`` and ``homogeneity`` are the largest relative violations of ``f(S + T) = f(S) + f(T)`` and
     ``f(c S) = c f(S)``; ``violation`` says where the worse one was found, and is empty when compatible.
+
+    >>> report = is_anchor_compatible(lambda Sxx, Sxy, Syy: float(Sxx.trace()))
+    >>> print(report)
+    anchor-compatible: linear in the covariance in 20 trials (tol 1e-08)
     """
 
     compatible: bool

@@ -29,6 +29,15 @@ class Fingerprint:
     Made by `climanchor.fit_fingerprint`; the factors V (``weights``) and L (``patterns``) are maps, ordered by how
     much of the forced response they predict. It carries the standardisation, the grid, the choice of (γ, α, ρ), and
     the training evidence that `restrict` refits from.
+
+    >>> import climanchor as ca
+    >>> data = ca.simulate.prepared(models=["CESM2", "CCSM4"], members=2, grid=30.0)
+    >>> fp = ca.fit_fingerprint(data, gamma=5, alpha=100, rank=5, samples_per_model=60)
+    >>> fp.patterns.sizes["mode"], fp.weights.dims
+    (5, ('mode', 'lat', 'lon'))
+    >>> north = fp.restrict(fp.mask & (fp.mask["lat"] > 0))
+    >>> bool(north.predict(data["CESM2"]["field"]).isel(lat=0).isnull().all())
+    True
     """
 
     factors: Factors

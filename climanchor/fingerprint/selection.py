@@ -39,6 +39,14 @@ class Selection:
 
     ``scores`` has dims (split, gamma, alpha, rank) and the variables r2, r2_area, r, r_abs, mse; beside them the
     splits, the numerical rank of the targets, which ranks are inert, the seed and the draw of samples.
+
+    >>> import climanchor as ca
+    >>> data = ca.simulate.prepared(models=["CESM2", "CCSM4"], members=2, grid=30.0)
+    >>> selection = ca.select(data, gammas=[1, 5], alphas=[10, 100], ranks=[5], samples_per_model=60)
+    >>> selection.best().gamma, selection.best("per_gamma", gamma=5).gamma
+    (1.0, 5.0)
+    >>> selection.pareto()["on_front"].any().item()
+    True
     """
 
     scores: xr.Dataset

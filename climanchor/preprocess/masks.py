@@ -23,6 +23,11 @@ def land_mask(x: Labelled, *, grid: Grid | None = None, threshold: float = 50.0)
     Returns
     -------
     Boolean ``land (lat, lon)``: a DataArray, or a Dataset (tree) with that variable.
+
+    >>> sftlf = xr.DataArray([[100.0, 0.0], [100.0, 40.0]], dims=("lat", "lon"), attrs={"units": "%"},
+    ...                      coords={"lat": [-45.0, 45.0], "lon": [90.0, 270.0]}, name="sftlf")
+    >>> land_mask(sftlf, grid=regular_grid(90.0)).values.tolist()
+    [[True, True, False, False], [True, True, False, False]]
     """
     if not 0 < threshold <= 100:
         raise ValueError(f"threshold must be a percentage in (0, 100]; got {threshold}")

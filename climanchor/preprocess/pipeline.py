@@ -152,6 +152,13 @@ def prepare(
     ------
     ReferencePeriodError, GridError, ValueError
         Each names the model. ``ValueError`` also for a model with a single member.
+
+    >>> from climanchor.preprocess import regular_grid
+    >>> from climanchor.simulate import prepared
+    >>> fields = prepared(models=["CESM2"], members=2, years=(1850, 1900), grid=30.0)["CESM2"].to_dataset()[["field"]]
+    >>> data = prepare(xr.DataTree.from_dict({"CESM2": fields.chunk()}), variable="field", grid=regular_grid(60.0))
+    >>> data["CESM2"]["forced"].dims, data["CESM2"]["field"].shape
+    (('year', 'lat', 'lon'), (2, 51, 3, 6))
     """
     if short_members not in get_args(ShortMembers):
         raise ValueError(f"short_members must be one of {get_args(ShortMembers)}; got {short_members!r}")

@@ -29,6 +29,12 @@ def save_prepared(tree: xr.DataTree, path: str | os.PathLike[str]) -> Path:
         The tree has no models, or a model lacks ``field``, ``forced`` or ``div``.
     FileExistsError
         ``path`` is a folder that holds something else.
+
+    >>> import tempfile
+    >>> from climanchor.simulate import prepared
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_prepared(prepared(models=["CESM2"], members=2, grid=30.0), f"{folder}/prepared.nc").name
+    'prepared.nc'
     """
     target = Path(path)
     _check_replaceable(target)
@@ -69,6 +75,13 @@ def open_prepared(path: str | os.PathLike[str]) -> xr.DataTree:
         ``path`` does not exist.
     ValueError
         It holds no prepared data.
+
+    >>> import tempfile
+    >>> from climanchor.simulate import prepared
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = save_prepared(prepared(models=["CESM2"], members=2, grid=30.0), f"{folder}/prepared")
+    ...     open_prepared(path)["CESM2"].load().sizes["member"]
+    2
     """
     source = Path(path)
     if not source.exists():

@@ -49,7 +49,12 @@ NOISES: Mapping[str, Callable[[np.random.Generator, tuple[int, ...]], Array]] = 
 
 
 class Sample(NamedTuple):
-    """``n`` draws in rows: predictors, targets, anchors and the hidden variables nobody observes."""
+    """``n`` draws in rows: predictors, targets, anchors and the hidden variables nobody observes.
+
+    >>> X, Y, A, H = scm([[0, 0, 1], [2, 0, 1], [0, 0, 0]], [[1], [0], [0]], n_predictors=1, n_targets=1).sample(5)
+    >>> X.shape, H.shape
+    ((5, 1), (5, 1))
+    """
 
     X: Array
     Y: Array
@@ -86,6 +91,14 @@ class LinearSCM:
         Standard deviation of each variable's noise.
     anchor_covariance : array (q, q)
         Covariance of A in the training distribution.
+
+    Examples
+    --------
+    Doubling the standard deviation of the anchor adds three times the anchor's part of the covariance:
+
+    >>> world = scm([[0, 0, 1], [2, 0, 1], [0, 0, 0]], [[1], [0], [0]], n_predictors=1, n_targets=1)
+    >>> np.allclose(world.covariance(do=2.0), world.covariance() + 3 * world.anchor_part())
+    True
     """
 
     B: Array

@@ -22,6 +22,10 @@ class Archive:
 
     ``files`` are all files of the request, by path below ``root``; ``written`` of them are new, ``reused`` were there
     already. ``truth`` gives the file of each model's forced response and DIV, ``observations`` the pseudo-observations.
+
+    >>> folder = Path("archive")
+    >>> Archive(folder, (), 0, 75, {"CESM2": folder / "truth" / "CESM2.nc"}, folder / "observations.nc").reused
+    75
     """
 
     root: Path

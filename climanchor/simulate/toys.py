@@ -50,12 +50,20 @@ def instrumental(W: Array, *, hidden: Hidden = "scalar", noise: str = "gaussian"
 
 
 def confounded(W: Array, *, hidden: Hidden = "scalar", noise: str = "gaussian") -> LinearSCM:
-    """The confounding setting: A also drives H, and so reaches Y past X."""
+    """The confounding setting: A also drives H, and so reaches Y past X.
+
+    >>> confounded(low_rank_weights(10, 10, rank=5)).sample(20, seed=1).Y.shape
+    (20, 10)
+    """
     return _setting(W, hidden=hidden, noise=noise, anchor_to=(1.0, 0.0, 1.0))
 
 
 def direct(W: Array, *, hidden: Hidden = "scalar", noise: str = "gaussian") -> LinearSCM:
-    """The setting of the hyperparameter study: A acts on Y directly, four times as strongly as on X."""
+    """The setting of the hyperparameter study: A acts on Y directly, four times as strongly as on X.
+
+    >>> direct(low_rank_weights(10, 10, rank=5)).M[[0, 10], 0].tolist()
+    [0.5, 2.0]
+    """
     return _setting(W, hidden=hidden, noise=noise, anchor_to=(0.5, 2.0, 0.0))
 
 
