@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import dask
+from threadpoolctl import threadpool_limits
 
 from climanchor.workflow.config import Config, Slurm
 from climanchor.workflow.recipe import RecipeError
@@ -35,11 +36,16 @@ def cluster(profile: str, config: Config) -> Iterator[str]:
     check_profile(profile)
     if profile == "threads":
         workers = config.workers or cores()
-        with dask.config.set(scheduler="threads", num_workers=workers):
+        with dask.config.set(scheduler="threads", num_workers=workers), _limited(config):
             yield f"{workers} threads of this process"
         return
-    with _client(profile, config) as (client, where):
+    with _client(profile, config) as (client, where), _limited(config):
         yield f"{where}; dashboard {client.dashboard_link}"
+
+
+def _limited(config: Config) -> Any:
+    """Hold BLAS to the threads of the settings, so that they do not multiply with dask's."""
+    return threadpool_limits(config.blas_threads, user_api="blas")
 
 
 def check_profile(profile: str) -> None:

@@ -2,6 +2,7 @@
 
 import dask
 import pytest
+from threadpoolctl import threadpool_info
 
 from climanchor.workflow.cluster import ClusterError, cluster, cores
 from climanchor.workflow.config import Config, Slurm, config_path, load_config
@@ -13,6 +14,11 @@ def test_threads_use_the_number_of_workers_asked_for():
         assert where == "3 threads of this process"
         assert dask.config.get("num_workers") == 3
         assert dask.config.get("scheduler") == "threads"
+
+
+def test_blas_is_held_to_one_thread_so_that_results_do_not_depend_on_the_number_of_cores():
+    with cluster("threads", Config()):
+        assert {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"} == {1}
 
 
 def test_the_cores_are_those_the_batch_system_grants(monkeypatch):
