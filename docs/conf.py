@@ -26,7 +26,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
     "sphinxcontrib.bibtex",
-    "mathml",
+    "svg_math",
     "docstrings",
     "generated_pages",
 ]
@@ -51,8 +51,8 @@ autodoc_preserve_defaults = True
 autosummary_generate = False
 napoleon_google_docstring = False
 napoleon_use_ivar = True
+napoleon_use_param = False
 napoleon_use_rtype = False
-python_maximum_signature_line_length = 88
 add_module_names = False
 toc_object_entries_show_parents = "hide"
 
@@ -92,6 +92,7 @@ html_show_copyright = False
 html_theme_options = {
     "logo": {"text": "climanchor"},
     "navbar_align": "left",
+    "header_links_before_dropdown": 7,
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],

@@ -134,6 +134,14 @@ def over_confidence(
     xarray.Dataset
         ``size, size_error`` and, with ``data``, ``power, power_error``, each ``(fingerprint, null)`` with the
         nulls ``calm`` and ``matching``. Computed.
+
+    >>> import climanchor as ca
+    >>> data = ca.simulate.prepared(models=["CCSM4"], members=3, grid=30.0)
+    >>> fp = ca.fit_fingerprint(data, gamma=5, alpha=100, rank=5, samples_per_model=100)
+    >>> calm, lively = (ca.simulate.control(models=[name], years=400, grid=30.0) for name in ("CCSM4", "CNRM-CM6-1"))
+    >>> table = over_confidence({"γ = 5": fp}, calm=calm, lively=lively)
+    >>> table["null"].values.tolist(), bool((table["size"] <= 1).all())
+    (['calm', 'matching'], True)
     """
     rows = []
     for fingerprint in fingerprints.values():

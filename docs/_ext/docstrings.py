@@ -32,10 +32,7 @@ def resolve(app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nod
         return None
     target = str(node["reftarget"])
     here = node.get("py:module")
-    if target.startswith("climanchor.") or "." not in target:
-        name = target.rpartition(".")[2]
-    else:  # a method, such as Fingerprint.score
-        name = target
+    name = target.rpartition(".")[2] if target.startswith("climanchor.") else target  # or a method: Fingerprint.score
     domain = env.domains.python_domain
     for place in (here, *PLACES):
         full = f"{place}.{name}"
@@ -47,7 +44,9 @@ def resolve(app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nod
 
 def escape_bars(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """Keep ``|r|`` in running text: to docutils bars are a substitution."""
-    lines[:] = [line if line.lstrip().startswith(">>>") else re.sub(r"(?<![\w`|])\|r\|", r"\|r\|", line) for line in lines]
+    lines[:] = [
+        line if line.lstrip().startswith(">>>") else re.sub(r"(?<![\w`|])\|r\|", r"\|r\|", line) for line in lines
+    ]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -55,7 +55,7 @@ class _Narrow(argparse.RawDescriptionHelpFormatter):
     """Help of one width, whatever the terminal of the build."""
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=96, max_help_position=26)
+        super().__init__(prog, width=88, max_help_position=24)
 
 
 def _keys(schemas: tuple[type[Any], ...], meanings: dict[str, dict[str, str]]) -> str:

@@ -112,7 +112,11 @@ def _bounds(metadata: list[Any]) -> str:
     told = []
     for item in metadata:
         for part in getattr(item, "metadata", [item]):  # Field(...) inside Annotated holds its own list
-            told += [text.format(getattr(part, name)) for name, text in BOUNDS.items() if getattr(part, name, None) is not None]
+            told += [
+                text.format(getattr(part, name))
+                for name, text in BOUNDS.items()
+                if getattr(part, name, None) is not None
+            ]
             if getattr(part, "min_length", None):
                 told.append("not empty")
     return ", ".join(told)
