@@ -26,7 +26,7 @@ _EXPORTS = {
 _MODULES = ("datasets", "detection", "estimators", "experiments", "kernels", "plotting", "simulate")
 _HOME = {name: module for module, names in _EXPORTS.items() for name in names}
 
-__all__ = ["__version__", *_HOME, *_MODULES]  # noqa: PLE0604 - names are strings, built above
+__all__ = ["__version__", *_HOME, *_MODULES]
 
 
 def __getattr__(name: str) -> Any:

@@ -98,7 +98,7 @@ def area_weights(lat_edges: ArrayLike, lon_edges: ArrayLike) -> Array:
     """
     bands = np.abs(np.diff(_sines(lat_edges), axis=1))[:, 0]
     widths = np.diff(_eastward(lon_edges), axis=1)[:, 0]
-    return np.outer(bands, np.deg2rad(widths))
+    return np.asarray(np.outer(bands, np.deg2rad(widths)))
 
 
 def interval_overlaps(target: ArrayLike, source: ArrayLike) -> Array:
@@ -106,7 +106,7 @@ def interval_overlaps(target: ArrayLike, source: ArrayLike) -> Array:
     t, s = np.asarray(target, dtype=float), np.asarray(source, dtype=float)
     low = np.maximum(t[:, None, 0], s[None, :, 0])
     high = np.minimum(t[:, None, 1], s[None, :, 1])
-    return np.clip(high - low, 0.0, None)
+    return np.asarray(np.clip(high - low, 0.0, None))
 
 
 def band_overlaps(target: ArrayLike, source: ArrayLike) -> Array:
