@@ -191,7 +191,8 @@ def _selection_words(reader: Reader, chosen: dict[str, Any], selection: Selectio
         words.append(
             f"{len(inert)} of {len(settings.ranks)} ranks (from {min(inert)} up) are inert: all members of a model "
             f"share the forced response of a year, so the targets have a numerical rank of at most "
-            f"{chosen['target_rank']}, and above it the rank bound changes nothing: the fit is plain anchor-ridge."
+            f"{chosen['target_rank']}, and above it the rank bound changes nothing: the fit is plain anchor-ridge. "
+            f"The chosen rank is {'one of them' if chosen['rank'] in inert else 'not one of them'}."
         )
     grids: dict[str, tuple[list[float], float]] = {
         "α": (settings.alphas, chosen["alpha"]),

@@ -85,7 +85,7 @@ def number(value: Cell, digits: int = 3) -> str:
     if isinstance(value, (str, int)):
         return str(value)
     small = value != 0 and abs(value) < 10.0**-digits
-    text = f"{value:.{digits}f}" if abs(value) < 100 and not small else f"{value:.4g}"
+    text = f"{value:.2g}" if small else f"{value:.{digits}f}" if abs(value) < 100 else f"{value:.4g}"
     return text.replace("-", "−", 1) if text.startswith("-") else text
 
 
