@@ -120,7 +120,7 @@ def sector_overlaps(target: ArrayLike, source: ArrayLike) -> Array:
     t = t - 360.0 * np.floor(t[:, :1] / 360.0)
     s = s - 360.0 * np.floor(s[:, :1] / 360.0)
     turns = (-360.0, 0.0, 360.0)  # both begin in [0, 360) and are at most 360 wide
-    return np.sum([interval_overlaps(t, s + turn) for turn in turns], axis=0)
+    return np.asarray(np.sum([interval_overlaps(t, s + turn) for turn in turns], axis=0))
 
 
 def _sines(lat_edges: ArrayLike) -> Array:
