@@ -76,6 +76,7 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "download_all_examples": False,
     "write_computation_times": False,
+    "ignore_repr_types": "Figure|Axes",
     "show_memory": False,
     "show_signature": False,
     "remove_config_comments": True,

@@ -14,8 +14,8 @@ def visit_math(self: Any, node: nodes.math) -> None:
     """Write a formula within a line, on the line."""
     formula = node.astext()
     drawing = ziamath.Math.fromlatex(formula, size=INLINE_SIZE, inline=True, color="currentColor")
-    style = f"vertical-align: {drawing.getyofst():.2f}px"
-    self.body.append(f'<span class="formula" style="{style}" {_label(formula)}>{drawing.svg()}</span>')
+    svg = drawing.svg().replace("<svg ", f'<svg style="vertical-align: {drawing.getyofst():.2f}px" ', 1)
+    self.body.append(f'<span class="formula" {_label(formula)}>{svg}</span>')
     raise nodes.SkipNode
 
 
