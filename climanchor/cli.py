@@ -159,7 +159,8 @@ def _run(arguments: argparse.Namespace) -> int:
     path = find_recipe(arguments.recipe)
     root = [Path(folder).expanduser().absolute() for folder in arguments.root] if arguments.root else None
     output = (arguments.output or Path(f"{path.stem}-output")).expanduser().absolute()
-    options = Options(output, root, arguments.dask, arguments.store, arguments.prune)
+    store = arguments.store.expanduser().absolute() if arguments.store else None
+    options = Options(output, root, arguments.dask, store, arguments.prune)
     reporter = Reporter(quiet=arguments.quiet)
     if arguments.dry_run:
         print(preview(path, options, reporter))

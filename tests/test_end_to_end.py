@@ -14,6 +14,7 @@ import pytest
 import xarray as xr
 
 from climanchor.cli import DONE, IN_USE, NO_DATA, main
+from climanchor.workflow.lock import FolderLock
 
 SMALL = """\
 title: A small study
@@ -222,6 +223,18 @@ def test_two_runs_at_once_in_one_folder(recipe, copy, capsys):
         holder.kill()
         holder.wait()
         holder.stdout.close()
+
+
+def test_output_folders_can_share_a_store(recipe, finished, copy, tmp_path):
+    """Another output folder with the same store makes nothing; a store in use is refused."""
+    store = copy / "run" / "store"
+    before = products(copy)
+    arguments = ["run", str(recipe), "--output", str(tmp_path / "other"), "--store", str(store), "--quiet"]
+    assert main(arguments) == DONE
+    assert products(copy) == before
+    assert results(tmp_path / "other") == results(finished)
+    with FolderLock(store):
+        assert main(arguments) == IN_USE
 
 
 #: Runs the recipe again and again in forked children, so that each attempt costs no imports; kills them at the moments

@@ -10,6 +10,7 @@ import contextlib
 import importlib
 import os
 import re
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -34,6 +35,10 @@ def cluster(profile: str, config: Config) -> Iterator[str]:
     Raises :class:`RecipeError` for a profile that does not exist and :class:`ClusterError` when workers do not come.
     """
     check_profile(profile)
+    if profile == "threads" and _has_active_client():
+        with _limited(config):
+            yield "the active dask client"
+        return
     if profile == "threads":
         workers = config.workers or cores()
         with dask.config.set(scheduler="threads", num_workers=workers), _limited(config):
@@ -41,6 +46,18 @@ def cluster(profile: str, config: Config) -> Iterator[str]:
         return
     with _client(profile, config) as (client, where), _limited(config):
         yield f"{where}; dashboard {client.dashboard_link}"
+
+
+def _has_active_client() -> bool:
+    """Whether this process already works for a ``distributed`` scheduler; never imports ``distributed``."""
+    distributed: Any = sys.modules.get("distributed")
+    if distributed is None:
+        return False
+    try:
+        distributed.get_client()
+    except ValueError:
+        return False
+    return True
 
 
 def _limited(config: Config) -> Any:

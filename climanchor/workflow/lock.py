@@ -28,9 +28,13 @@ class FolderInUse(RuntimeError):
 
 
 class FolderLock:
-    """``with FolderLock(folder): …``; raises :class:`FolderInUse` when another run is at work there."""
+    """``with FolderLock(folder): …``; raises :class:`FolderInUse` when another run is at work there.
 
-    def __init__(self, folder: Path) -> None:
+    ``name`` is what the message calls the folder.
+    """
+
+    def __init__(self, folder: Path, *, name: Path | None = None) -> None:
+        self.name = name or folder
         self.path = folder / "lock"
         self._guard = folder / ".lock-guard"
         self._stop = threading.Event()
@@ -44,10 +48,10 @@ class FolderLock:
             if not self._create():
                 holder = self._holder()
                 if holder is not None and self._alive(holder):
-                    raise FolderInUse(_busy(self.path, holder))
+                    raise FolderInUse(self._busy(holder))
                 self.path.unlink(missing_ok=True)
                 if not self._create():
-                    raise FolderInUse(_busy(self.path, self._holder() or {}))
+                    raise FolderInUse(self._busy(self._holder() or {}))
         self._thread = threading.Thread(target=self._beat, daemon=True)
         self._thread.start()
         return self
@@ -91,18 +95,17 @@ class FolderLock:
             return self._guard.stat().st_mtime - self.path.stat().st_mtime < PATIENCE
         return False
 
+    def _busy(self, holder: dict[str, Any]) -> str:
+        who = f"process {holder.get('pid', '?')} on {holder.get('host', 'another machine')}"
+        return (
+            f"{self.name} is in use by another run ({who}): wait for it, or choose another folder. "
+            f"If you are sure that it is dead, remove {self.path}"
+        )
+
     def _beat(self) -> None:
         while not self._stop.wait(BEAT):
             with contextlib.suppress(OSError):
                 os.utime(self.path)
-
-
-def _busy(path: Path, holder: dict[str, Any]) -> str:
-    who = f"process {holder.get('pid', '?')} on {holder.get('host', 'another machine')}"
-    return (
-        f"{path.parent.parent} is in use by another run ({who}): wait for it, or choose another --output. "
-        f"If you are sure that it is dead, remove {path}"
-    )
 
 
 def _process_start(pid: int) -> str | None:

@@ -72,9 +72,14 @@ def run(recipe_path: Path, options: Options, reporter: Reporter) -> Result:
     profile = options.profile or config.dask
     check_profile(profile)
     folder = options.output / "run"
-    with FolderLock(folder), _logging_to(folder / "log.txt"):
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(FolderLock(folder, name=options.output))
+        if options.store is not None:  # shared by several output folders, used by one run at a time
+            stack.enter_context(FolderLock(options.store))
+        stack.enter_context(_logging_to(folder / "log.txt"))
         reporter.line(f"climanchor {__version__}: {recipe.title}")
         session = Session(Store(options.store or folder / "store"), reporter)
+        session.store.sweep()
         with cluster(profile, config) as where:
             reporter.line(f"computing with {where}")
             findings = run_study(recipe, session)

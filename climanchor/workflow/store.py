@@ -143,6 +143,11 @@ class Store:
         self._verified[path.name] = product
         return product
 
+    def sweep(self) -> None:
+        """Remove what killed runs were building; call it only where no other run is at work."""
+        for path in self.folder.glob(".building-*"):
+            shutil.rmtree(path)
+
     def prune(self, keep: set[str]) -> list[str]:
         """Remove every product whose folder is not named in ``keep``; return what was removed."""
         removed = []

@@ -16,6 +16,15 @@ def test_threads_use_the_number_of_workers_asked_for():
         assert dask.config.get("scheduler") == "threads"
 
 
+def test_an_active_client_is_used_as_it_is(monkeypatch):
+    import distributed
+
+    monkeypatch.setattr(distributed, "get_client", lambda: "client")
+    with cluster("threads", Config()) as where:
+        assert where == "the active dask client"
+        assert dask.config.get("scheduler", None) != "threads"
+
+
 def test_blas_is_held_to_one_thread_so_that_results_do_not_depend_on_the_number_of_cores():
     with cluster("threads", Config()):
         assert {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"} == {1}

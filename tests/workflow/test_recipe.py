@@ -247,6 +247,12 @@ def test_gamma_may_be_zero_and_infinite():
     assert parse(added("gammas: [0, 1, .inf]")).gammas == [0.0, 1.0, math.inf]
 
 
+def test_the_key_null_is_a_word_although_yaml_reads_it_as_nothing(tmp_path):
+    (tmp_path / "obs.nc").touch()
+    text = added(f"detection:\n  observations: {{path: {tmp_path}/obs.nc}}\n  null: per_model")
+    assert parse(text).detection.null == "per_model"
+
+
 def test_the_published_grid_is_the_default():
     selection = parse(GOOD).selection
     assert (len(selection.alphas), selection.alphas[0], selection.alphas[-1]) == (20, 1.0, 1e6)

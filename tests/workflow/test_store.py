@@ -168,6 +168,9 @@ def test_a_product_killed_half_way_is_not_there(tmp_path):
     )
     ended = subprocess.run([sys.executable, "-c", script], check=False, env=os.environ)
     assert ended.returncode == -signal.SIGKILL
+    assert list(tmp_path.glob(".building-*"))
+    Store(tmp_path).sweep()
+    assert not list(tmp_path.glob(".building-*"))
     step = Step("s", writer("whole"))
     assert Store(tmp_path).find(step) is None
     assert session(tmp_path).make(step).file("out.txt").read_text() == "whole"
