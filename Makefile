@@ -53,4 +53,4 @@ bench: $(VENV)/.dev
 	@for b in benchmarks/bench_*.py; do echo "== $$b"; $(BIN)/python $$b || exit 1; done
 
 clean:
-	rm -rf $(VENV) $(OUTPUT) docs/_build build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(OUTPUT) docs/_build docs/gallery docs/reference/generated build dist .pytest_cache .mypy_cache .ruff_cache
