@@ -185,6 +185,48 @@ def test_a_bad_file_is_set_aside_and_the_rest_goes_on(recipe, copy, tmp_path):
     assert "NorESM9 was set aside: no run found" in page
 
 
+def damage_inside(path: Path) -> None:
+    """Rewrite a file compressed, one field a piece, and spoil pieces in its middle: only reading these shows it."""
+    with xr.open_dataset(path, decode_times=False) as dataset:
+        whole = dataset.load()
+    whole["tas"].encoding = {"zlib": True, "chunksizes": (1, *whole["tas"].shape[1:])}
+    whole.to_netcdf(path)
+    raw = bytearray(path.read_bytes())
+    starts = [i for i in range(len(raw) - 1) if raw[i : i + 2] == b"\x78\x5e"]
+    for start in starts[len(starts) // 3 : len(starts) // 3 + 10]:
+        raw[start : start + 40] = bytes(40)
+    path.write_bytes(raw)
+
+
+def test_files_damaged_inside_are_left_out_when_their_values_fail(copy, tmp_path):
+    """One model loses too much and is set aside; another goes on without one file; a control run is lost."""
+    root = tmp_path / "cmip"
+    shutil.copytree(next((copy / "run" / "store").glob("archive-*")) / "archive", root)
+    lost = sorted(root.rglob("tas_Amon_HadCM3_historical_*.nc"))
+    hurt = sorted(root.rglob("tas_Amon_CESM2_historical_r1*.nc"))[1:]
+    control = sorted(root.rglob("tas_Amon_CCSM4_piControl_*.nc"))
+    for path in (*lost, *hurt, *control):
+        damage_inside(path)
+    observations = next((root / "observations").glob("*.nc"))
+    text = SMALL.replace("simulate: {size: tiny, members: 2, years: [1850, 1925]}", f"root: {root}")
+    text = text.replace("{simulated: true}", f"{{path: {observations}, short_name: tas_mean}}")
+    (tmp_path / "real.yml").write_text(text)
+    out = tmp_path / "out"
+    assert main(["run", str(tmp_path / "real.yml"), "--output", str(out), "--quiet"]) == DONE
+    assert not (out / "data" / "prepared" / "HadCM3.nc").exists()
+    with xr.open_dataset(out / "data" / "prepared" / "CESM2.nc") as prepared:
+        first, other = (prepared["field"].isel(member=i).dropna("year", how="all")["year"].values for i in (0, 1))
+        assert (first[0], first[-1], other[-1]) == (1850, 1899, 1925)
+    page = (out / "index.html").read_text()
+    table = page[page.index("Set aside, assumed or noted") :]
+    table = table[: table.index("</table>")]
+    for path in (*hurt, *control):
+        assert f"{path}: steps " in table, path
+    assert sum(f"{path}: steps " in table for path in lost) > 0
+    assert "HadCM3 was set aside" in page
+    assert "control runs" in table
+
+
 def test_no_data_is_an_error_of_its_own(tmp_path, capsys):
     (tmp_path / "empty").mkdir()
     path = tmp_path / "none.yml"

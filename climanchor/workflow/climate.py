@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from climanchor.workflow import products
+from climanchor.workflow import products, salvage
 from climanchor.workflow.identity import file_identity
 from climanchor.workflow.metrics import gamma_key
 from climanchor.workflow.progress import Reporter
@@ -16,7 +16,7 @@ from climanchor.workflow.store import Product, Step
 from climanchor.workflow.survey import Survey, survey
 
 HERE = "workflow/products.py"
-PREPARING = ("archive", "preprocess", "kernels", HERE)
+PREPARING = ("archive", "preprocess", "kernels", "workflow/salvage.py", HERE)
 FITTING = ("fingerprint", "kernels", HERE)
 DETECTING = ("detection", "fingerprint", "preprocess", "kernels", HERE)
 
@@ -190,7 +190,7 @@ def _detect(plan: ClimatePlan, archive: Step | None) -> None:
             f"control:{model}",
             products.control(runs, recipe.prepare, settings.drift),
             {**parameters, "drift": settings.drift},
-            code=("archive", "preprocess", "detection", "kernels", HERE),
+            code=("detection", *PREPARING),
             label=f"prepare control of {model}",
             publish={f"{model}.nc": f"data/control/{model}.nc"},
         )
@@ -249,8 +249,8 @@ def check_prepared(plan: ClimatePlan, session: Session) -> dict[str, str]:
         step = plan.steps.get(f"prepared:{model}")
         if step is None:
             aside[model] = "no run found"
-        elif products.SET_ASIDE in session.products[step.key].manifest["files"]:
-            aside[model] = products.reason(session.products[step.key])
+        elif salvage.is_set_aside(session.products[step.key]):
+            aside[model] = salvage.reason(session.products[step.key])
     for role in ("train", "test"):
         left = [m for m in plan.models(role) if m not in aside]
         least = 2 if role == "train" and plan.recipe.selection is not None else 1

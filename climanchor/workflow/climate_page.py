@@ -143,9 +143,7 @@ def _data(reader: Reader, metrics: dict[str, Any], aside: dict[str, str], figure
         for r in coverage.itertuples()
         if str(r.problems)
     ]
-    wrong += [
-        [p.model, p.member, "", f"{p.path}: {p.reason}" if p.path else p.reason] for p in reader.plan.found.problems
-    ]
+    wrong += [[p.model, p.member, "", f"{p.path}: {p.reason}" if p.path else p.reason] for p in reader.wrong()]
     wrong += [[model, "all", reader.recipe.variable.exp, why] for model, why in aside.items()]
     full = coverage[[c for c in ("model", "member", "experiment", "first", "last", "complete_years", "missing",
                                  "calendar", "grid", "usable") if c in coverage]]  # fmt: skip

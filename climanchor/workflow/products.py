@@ -6,26 +6,26 @@ Every function here returns the ``build`` of a :class:`~climanchor.workflow.stor
 from __future__ import annotations
 
 import contextlib
-import json
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import xarray as xr
 
-from climanchor.archive import Run, coverage, coverage_years
+from climanchor.archive import Run, Runs, coverage, coverage_years
 from climanchor.detection import detect, expected_series, load_observations, prepare_control, rebase
 from climanchor.fingerprint import Fingerprint, Selection, fit_fingerprint, select
 from climanchor.preprocess import div_magnitude, prepare, regular_grid
+from climanchor.preprocess.anomaly import short_members
 from climanchor.simulate import write_archive
-from climanchor.workflow import netcdf
+from climanchor.workflow import netcdf, salvage
 from climanchor.workflow.schema import ClimateRecipe
 from climanchor.workflow.sections import Drift, Observations, Prepare, Simulate
 from climanchor.workflow.store import Product
 
 Build = Callable[[Path, Mapping[str, Product], Path], None]
 
-SET_ASIDE = "set_aside.json"
 ARCHIVE = "archive"
 
 
@@ -56,21 +56,20 @@ def coverage_table(runs: Sequence[Run], control_exp: str | None) -> Build:
 def prepared(runs: Sequence[Run], settings: Prepare, years: tuple[int, int] | None) -> Build:
     """Annual anomalies, forced response and DIV of one climate model.
 
-    A model whose data do not allow it is set aside with the reason, for the report: the others go on.
+    Files that fail while read are left out, and a model whose data do not allow it is set aside with the reason,
+    for the report: the others go on.
     """
 
     def build(folder: Path, inputs: Mapping[str, Product], scratch: Path) -> None:
-        model = runs[0].model
-        try:
-            tree = prepare(
-                runs, grid=regular_grid(settings.grid), method=settings.method, reference=settings.reference,
+        def attempt(some: Runs) -> xr.DataTree:
+            return prepare(
+                some, grid=regular_grid(settings.grid), method=settings.method, reference=settings.reference,
                 min_reference_years=settings.min_reference_years, window=settings.window,
                 leave_one_out=settings.leave_one_out, weighted=settings.area_weighted, years=years,
                 short_members=settings.short_members,
             )  # fmt: skip
-            netcdf.write(tree[model].to_dataset(), folder / f"{model}.nc")
-        except ValueError as error:
-            _set_aside(folder, model, error)
+
+        salvage.write_model(folder, runs, attempt)
 
     return build
 
@@ -155,12 +154,9 @@ def control(runs: Sequence[Run], settings: Prepare, drift: Drift) -> Build:
     """Annual unforced anomalies of one climate model's control runs."""
 
     def build(folder: Path, inputs: Mapping[str, Product], scratch: Path) -> None:
-        model = runs[0].model
-        try:
-            tree = prepare_control(runs, grid=regular_grid(settings.grid), drift=drift)
-            netcdf.write(tree[model].to_dataset(), folder / f"{model}.nc")
-        except ValueError as error:
-            _set_aside(folder, model, error)
+        salvage.write_model(
+            folder, runs, lambda some: prepare_control(some, grid=regular_grid(settings.grid), drift=drift)
+        )
 
     return build
 
@@ -200,6 +196,8 @@ def detection(recipe: ClimateRecipe, controls: Sequence[str], test: Sequence[str
                 held_out, training = (
                     rebased(data, recipe.prepare, settings.reference) for data in (held_out, training)
                 )
+                if not training.children:
+                    raise ValueError(f"no training model has enough years of detection.reference {settings.reference}")
                 fitted = fit(training, recipe, fitted.gamma, fitted.alpha, fitted.rank)
             correlation = settings.statistic == "correlation"
             result = detect(
@@ -214,31 +212,37 @@ def detection(recipe: ClimateRecipe, controls: Sequence[str], test: Sequence[str
 
 
 def rebased(data: xr.DataTree, settings: Prepare, reference: tuple[int, int]) -> xr.DataTree:
-    """Prepared data with anomalies from another period: that of observations that do not reach back far enough."""
-    if not data.children:
-        return data
+    """Prepared data with anomalies from another period: that of observations that do not reach back far enough.
+
+    Members with too few years of it are left out where the recipe asks for that, and models left with one member.
+    """
     least = min(settings.min_reference_years, reference[1] - reference[0] + 1)
-    return rebase(data, reference=reference, min_reference_years=least, window=settings.window)
-
-
-def reason(product: Product) -> str:
-    """Why a model was set aside."""
-    return str(json.loads(product.file(SET_ASIDE).read_text(encoding="utf-8"))["reason"])
+    nodes: dict[str, Any] = {}
+    for name, node in data.children.items():
+        one, gone = node.to_dataset(), {}
+        if settings.short_members == "drop":
+            gone = short_members(one["field"], reference, least)
+        kept = one.drop_sel(member=list(gone))
+        if gone:
+            left = "too few members for it" if kept.sizes["member"] < 2 else f"{kept.sizes['member']} members left"
+            years = f"{reference[0]}-{reference[1]}"
+            warnings.warn(f"{name}: {', '.join(gone)} lack years of {years}: {left}", stacklevel=2)
+        if kept.sizes["member"] > 1 or not gone:
+            nodes[name] = kept
+    if not nodes:
+        return xr.DataTree()
+    tree = xr.DataTree.from_dict(nodes)
+    return rebase(tree, reference=reference, min_reference_years=least, window=settings.window)
 
 
 def _reasons(inputs: Mapping[str, Product], controls: Sequence[str]) -> str:
-    return "; ".join(f"{model}: {reason(inputs[f'control:{model}'])}" for model in controls)
-
-
-def _set_aside(folder: Path, model: str, error: ValueError) -> None:
-    text = json.dumps({"model": model, "reason": str(error)})
-    (folder / SET_ASIDE).write_text(text, encoding="utf-8")
+    return "; ".join(f"{model}: {salvage.reason(inputs[f'control:{model}'])}" for model in controls)
 
 
 def usable(inputs: Mapping[str, Product], models: Iterable[str], kind: str = "prepared") -> dict[str, Path]:
     """The file of each model that was not set aside."""
     products = {model: inputs[f"{kind}:{model}"] for model in models}
-    return {m: p.file(f"{m}.nc") for m, p in products.items() if SET_ASIDE not in p.manifest["files"]}
+    return {m: p.file(f"{m}.nc") for m, p in products.items() if not salvage.is_set_aside(p)}
 
 
 @contextlib.contextmanager

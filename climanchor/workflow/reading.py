@@ -7,9 +7,10 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
+from climanchor.archive import Problem
 from climanchor.detection import summary as detection_summary
 from climanchor.fingerprint import Selection
-from climanchor.workflow import netcdf, products
+from climanchor.workflow import netcdf, products, salvage
 from climanchor.workflow.climate import ClimatePlan
 from climanchor.workflow.metrics import gamma_key
 from climanchor.workflow.session import Session
@@ -38,6 +39,18 @@ class Reader:
         """The coverage table."""
         step = self.plan.steps["coverage"]
         return pd.read_csv(self.session.products[step.key].file("coverage.csv"), keep_default_na=False)
+
+    def wrong(self) -> list[Problem]:
+        """Files that could not become a run or failed while read, and control runs that could not be used."""
+        problems = list(self.plan.found.problems)
+        for name, step in self.plan.steps.items():
+            kind, _, model = name.partition(":")
+            if kind in ("prepared", "control"):
+                product = self.session.products[step.key]
+                problems += salvage.left_out(product)
+                if kind == "control" and salvage.is_set_aside(product):
+                    problems.append(Problem(model, "control runs", "", salvage.reason(product)))
+        return problems
 
     def scores(self, gamma: float, role: str) -> xr.Dataset | None:
         """The scores of a fingerprint on training or test models."""
