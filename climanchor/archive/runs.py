@@ -31,7 +31,7 @@ class Problem:
 class Run:
     """One member of one climate model in one experiment.
 
-    ``paths`` are sorted by name. ``name_in_file`` is the variable's name inside the files where it is not
+    ``paths`` are absolute, sorted by name. ``name_in_file`` is the variable's name inside the files where it is not
     ``variable``; ``units`` and ``calendar``, where given, stand for what the files do not say.
     ``notes`` hold what finding left out: older versions, other grids, other tables.
 
@@ -57,6 +57,10 @@ class Run:
     calendar: str = ""
     notes: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        # Files are read later, by other processes and perhaps from another working folder.
+        object.__setattr__(self, "paths", tuple(path.absolute() for path in self.paths))
+
     def describe(self) -> str:
         """One line: the facets that are known and the number of files."""
         names = (self.project, self.model, self.member, self.experiment, self.table, self.variable)
@@ -77,7 +81,7 @@ class Runs(list[Run]):
 
         Raises ``ValueError`` where no run has the file.
         """
-        gone = Path(path)
+        gone = Path(path).absolute()
         hit = [run for run in self if gone in run.paths]
         if not hit:
             raise ValueError(f"no run has the file {gone}")

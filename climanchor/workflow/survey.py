@@ -74,7 +74,7 @@ def survey(recipe: ClimateRecipe, root: Sequence[Path], known: Mapping[str, Mapp
         {d.model: runs[d.model] for d in recipe.datasets.train},
         {d.model: runs[d.model] for d in recipe.datasets.test},
         {model: some for model, some in control.items() if some},
-        known,
+        {str(Path(path).absolute()): identity for path, identity in known.items()},
     )
     _check(result, recipe, root)
     return result

@@ -10,6 +10,7 @@ import pytest
 import xarray as xr
 from xarray.backends.netCDF4_ import NETCDF4_PYTHON_LOCK
 
+from climanchor import simulate
 from climanchor.archive import AssumptionWarning, describe_run, find_runs, open_runs, problems
 from climanchor.archive.integrity import library_lock
 
@@ -442,3 +443,15 @@ def test_reading_while_xarray_writes_shares_one_lock(tmp_path: Path, write: Any)
         anomaly.to_netcdf(tmp_path / "out.nc")
     with xr.open_dataset(tmp_path / "out.nc") as saved:
         np.testing.assert_array_equal(saved.tas.values, anomaly.values)
+
+
+def test_relative_paths_hold_after_the_working_folder_changes(tmp_path, monkeypatch):
+    """Runs found by a relative path open, and their values are read, from wherever the process has gone since."""
+    simulate.write_archive(tmp_path / "archive", size="tiny", models=["HadCM3"], members=1, years=(1850, 1870))
+    monkeypatch.chdir(tmp_path)
+    runs = find_runs("archive/cmip5", variable="tas", experiment="historical")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    tree = open_runs(runs, strict=True)
+    assert float(tree["HadCM3"]["tas"].isel(time=0).mean()) > 200
