@@ -15,6 +15,7 @@ import xarray as xr
 
 from climanchor.cli import DONE, IN_USE, NO_DATA, main
 from climanchor.workflow.lock import FolderLock
+from climanchor.workflow.page import number
 
 SMALL = """\
 title: A small study
@@ -63,7 +64,8 @@ def results(output: Path) -> dict[str, bytes]:
 
 def test_the_output_folder_holds_what_was_promised(finished):
     for name in ("index.html", "metrics.json", "figures/r2.png", "data/selection.nc", "data/fingerprint_gamma-5.nc",
-                 "data/prepared/HadCM3.nc", "data/scores_gamma-1_test.nc", "data/detection_gamma-5.nc",
+                 "data/prepared/HadCM3.nc", "data/scores_gamma-1_test.nc", "data/scorecard.nc",
+                 "data/over_confidence.nc", "data/detection_gamma-5.nc",
                  "run/log.txt", "run/recipe.yml", "run/provenance.json", "run/environment.json"):  # fmt: skip
         assert (finished / name).is_file(), name
     assert not (finished / "run" / "lock").exists()
@@ -79,6 +81,14 @@ def test_metrics_are_flat_and_complete(finished):
                 assert -1 <= metrics[f"scores.{gamma}.{role}.{score}"] <= 1
         for name in ("statistic", "p_value", "detected", "size", "power", "inflation_limit"):
             assert f"detection.{gamma}.{name}" in metrics
+        for name in ("size_calm", "size_matching"):
+            assert 0 <= metrics[f"detection.{gamma}.{name}"] <= 1
+    for estimate in ("gamma-1", "gamma-5", "RAW", "RegGMST", "10-year_low-pass", "4th-order_polynomial",
+                     "training-ensemble_mean"):  # fmt: skip
+        assert metrics[f"scorecard.{estimate}.spatiotemporal_skill"] <= 1
+        assert metrics[f"scorecard.{estimate}.trend_skill"] <= 1
+        for kind in ("trend", "spatiotemporal"):
+            assert -1 <= metrics[f"scorecard.{estimate}.{kind}_correlation"] <= 1
     assert metrics["selection.alpha"] in (10, 1000)
     assert metrics["selection.rank"] in (2, 5)
     assert metrics["selection.splits"] == 3
@@ -99,6 +109,11 @@ def test_the_numbers_of_the_metrics_are_in_the_netcdf_files(finished):
         assert float(validation) == pytest.approx(float(selection["r2"].sel(gamma=1).mean("split").max()))
     with xr.open_dataset(finished / "data" / "detection_gamma-5.nc") as detection:
         assert float(detection["p_value"]) == metrics["detection.5.p_value"]
+    with xr.open_dataset(finished / "data" / "scorecard.nc") as card:
+        skill = metrics["scorecard.training-ensemble_mean.trend_skill"]
+        assert float(card["trend_skill"].sel(estimate="training-ensemble mean")) == skill
+    with xr.open_dataset(finished / "data" / "over_confidence.nc") as sizes:
+        assert float(sizes["size"].sel(fingerprint="5", null="calm")) == metrics["detection.5.size_calm"]
 
 
 def test_the_page_needs_nothing_but_itself(finished):
@@ -106,8 +121,21 @@ def test_the_page_needs_nothing_but_itself(finished):
     for word in ('src="http', 'href="http', "<script", "url(", "@import"):
         assert word not in page
     assert page.count("data:image/png;base64,") == 1
-    for section in ("asked", "data", "choices", "scores", "detection", "citing", "provenance", "recipe"):
+    for section in ("asked", "data", "choices", "scores", "skill", "detection", "citing", "provenance", "recipe"):
         assert f'<section id="{section}">' in page
+
+
+def test_the_page_shows_skill_and_over_confidence(finished):
+    """Both tables are there, with the numbers of their files."""
+    page = (finished / "index.html").read_text()
+    metrics = json.loads((finished / "metrics.json").read_text())
+    skill = page[page.index('<section id="skill">') : page.index('<section id="detection">')]
+    for name in ("γ = 5", "RAW", "training-ensemble mean"):
+        assert f"<td>{name}</td>" in skill
+    assert number(metrics["scorecard.RAW.trend_correlation"]) in skill
+    detection = page[page.index('<section id="detection">') :]
+    table = detection[detection.index("Over-confidence: how often") :]
+    assert number(metrics["detection.5.size_calm"]) in table[: table.index("</table>")]
 
 
 def test_provenance_names_every_input_file_and_product(finished):

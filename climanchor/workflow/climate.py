@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from climanchor.workflow import products, salvage
+from climanchor.workflow import assessment, products, salvage
 from climanchor.workflow.identity import file_identity
 from climanchor.workflow.metrics import gamma_key
 from climanchor.workflow.progress import Reporter
@@ -37,6 +37,10 @@ class ClimatePlan:
     def prepared(self, models: Sequence[str]) -> dict[str, Step]:
         """The steps that prepared ``models``."""
         return {f"prepared:{model}": self.steps[f"prepared:{model}"] for model in models}
+
+    def fingerprints(self, gammas: Sequence[float]) -> dict[str, Step]:
+        """The steps that fit the fingerprints, by the name of their γ."""
+        return {gamma_key(gamma): self.steps[f"fingerprint:{gamma_key(gamma)}"] for gamma in gammas}
 
     def models(self, role: str) -> list[str]:
         """The models of a role (``train``, ``test``) of which something was found."""
@@ -77,6 +81,7 @@ def plan(recipe: ClimateRecipe, found: Survey, archive: Step | None, reporter: R
     _coverage(result)
     _prepare(result)
     _fit(result, reporter)
+    _score(result)
     if recipe.detection is not None:
         _detect(result, archive)
     return result
@@ -174,6 +179,13 @@ def _fit(plan: ClimatePlan, reporter: Reporter) -> None:
             )
 
 
+def _score(plan: ClimatePlan) -> None:
+    train, test = plan.models("train"), plan.models("test")
+    if test:
+        fitted = plan.fingerprints(plan.recipe.gammas)
+        plan.add(assessment.scorecard_step(train, test, plan.prepared([*train, *test]), fitted))
+
+
 def _detect(plan: ClimatePlan, archive: Step | None) -> None:
     recipe = plan.recipe
     settings = recipe.detection
@@ -195,6 +207,7 @@ def _detect(plan: ClimatePlan, archive: Step | None) -> None:
             publish={f"{model}.nc": f"data/control/{model}.nc"},
         )
         inputs[step.name] = plan.add(step)
+    _compare_nulls(plan, inputs)
     inputs["observations"] = plan.add(_observations(recipe, archive))
     test, train = plan.models("test"), plan.models("train")
     options = settings.model_dump(mode="json", exclude={"observations", "control", "exp", "drift", "gammas"})
@@ -212,6 +225,17 @@ def _detect(plan: ClimatePlan, archive: Step | None) -> None:
                 {"detection.nc": f"data/detection_gamma-{key}.nc"},
             )
         )
+
+
+def _compare_nulls(plan: ClimatePlan, controls: Mapping[str, Step]) -> None:
+    """Where both training and test models have control runs: how over-confident is a null from the former?"""
+    settings = plan.recipe.detection
+    assert settings is not None
+    calm, lively = ([m for m in plan.models(role) if m in plan.found.control] for role in ("train", "test"))
+    if calm and lively:
+        used = {f"control:{model}": controls[f"control:{model}"] for model in (*calm, *lively)}
+        fitted = plan.fingerprints(settings.gammas or plan.recipe.gammas)
+        plan.add(assessment.over_confidence_step(settings, calm, lively, used, fitted))
 
 
 def _observations(recipe: ClimateRecipe, archive: Step | None) -> Step:

@@ -9,10 +9,12 @@ from typing import Any
 from climanchor.fingerprint import Selection
 from climanchor.workflow import published
 from climanchor.workflow.climate import ClimatePlan
+from climanchor.workflow.detection_page import detection_section, equation
 from climanchor.workflow.drawings import Drawing, page_figure
 from climanchor.workflow.metrics import gamma_key
 from climanchor.workflow.page import Cell, Figure, PageSection, Table, number
 from climanchor.workflow.reading import Reader, climate_metrics
+from climanchor.workflow.scorecard_page import skill_section
 from climanchor.workflow.session import Session
 from climanchor.workflow.store import Step
 from climanchor.workflow.study import Findings
@@ -37,10 +39,12 @@ def findings(
         _choices(reader, metrics, figures["choices"]),
         PageSection("scores", "Scores", _score_words(metrics, reader), [table, *_by_model(reader)], figures["scores"]),
     ]
+    skill = skill_section(reader)
+    sections += [skill] if skill is not None else []
     if figures["patterns"]:
         sections.append(PageSection("patterns", "The fingerprints", figures=figures["patterns"]))
     if reader.detections():
-        sections.append(_detection(reader, metrics, figures["detection"]))
+        sections.append(detection_section(reader, metrics, figures["detection"]))
     return Findings(
         metrics, sections, _summary(reader, metrics), table, _warnings(reader, aside), _files(plan),
         [*plan.steps.values(), *(step for _, step in drawings)],
@@ -213,45 +217,6 @@ def _split_table(selection: Selection) -> Table:
     return Table(["split", "trained on", "validated on", "rank of targets"], rows, "Splits", folded=True)
 
 
-def _detection(reader: Reader, metrics: dict[str, Any], figures: Sequence[Figure]) -> PageSection:
-    results = reader.detections()
-    first = next(iter(results.values()))
-    attrs = first.attrs
-    units = first["statistic"].attrs.get("units", "")
-    shown = ("statistic", "p_value", "detected", "inflation_limit", "size", "power")
-    rows: list[list[Cell]] = [[key, *(m.get(name) for name in shown)] for key, m in metrics["detection"].items()]
-    table = Table(
-        ["γ", f"{attrs['statistic']} ({units})", "p-value", "detected", "lost at inflation", "size", "power"], rows,
-        f"Test at the {attrs['level']:.0%} level, {attrs['window']}",
-        "Lost at inflation: the factor on the decadal variability of the control runs at which detection is lost. "
-        "Size: how often unforced segments are detected. Power: how often held-out forced members are.",
-    )  # fmt: skip
-    by_inflation: list[list[Cell]] = [
-        [gamma_key(g), *(float(p) for p in result["p_value_by_inflation"].values)] for g, result in results.items()
-    ]
-    factors = [f"× {float(f):.3g}" for f in first["inflation"].values]
-    words = [
-        f"Is the observed change ({attrs['observations']}) outside what internal variability makes? The observations "
-        f"({float(attrs['observed_area']):.0%} of the globe observed throughout {attrs['window']}) and the control "
-        f"runs of {attrs['control_models']} were projected on the fingerprint alike; the statistic of the observed "
-        f"window is held against {attrs['segments']} independent control segments ({attrs['null']} null, "
-        f"{attrs['sided']}).",
-    ]
-    caveats = dict.fromkeys(
-        text for r in results.values() for text in str(r.attrs.get("caveats", "")).split("; ") if text
-    )
-    if caveats:
-        words.append(f"Before believing it: {'; '.join(caveats)}.")
-    if reader.recipe.detection is not None and reader.recipe.detection.reference is not None:
-        first_year, last_year = reader.recipe.detection.reference
-        words.append(
-            f"Models and observations are relative to {first_year}–{last_year} here; the fingerprints were refitted on "
-            f"that reference with the same α and ρ."
-        )
-    second = Table(["γ", *factors], by_inflation, "p-value with the decadal variability of the null inflated")
-    return PageSection("detection", "Detection", words, [table, second], figures)
-
-
 def _summary(reader: Reader, metrics: dict[str, Any]) -> list[str]:
     lines = []
     for gamma in reader.recipe.gammas:
@@ -261,7 +226,7 @@ def _summary(reader: Reader, metrics: dict[str, Any]) -> list[str]:
             lines.append(f"γ = {gamma_key(gamma)}: on test models {scores}.")
     for key, m in metrics.get("detection", {}).items():
         verdict = "detected" if m["detected"] else "not detected"
-        lines.append(f"γ = {key}: observed change {verdict} (p = {number(m['p_value'])}).")
+        lines.append(f"γ = {key}: observed change {verdict} ({equation(m['p_value'])}).")
     return lines
 
 

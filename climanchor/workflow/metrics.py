@@ -17,6 +17,15 @@ lists of these. Keys of the climate recipes:
     What was used.
 ``detection.<gamma>.<statistic|p_value|detected|size|power|inflation_limit>``
     The test on the observations.
+``detection.<gamma>.<size_calm|size_matching>``
+    Over-confidence: how often the test detects a change in unforced segments of the test models' control runs,
+    with a null from those of the training models (calm) and from those of the test models themselves, without
+    the tested segment (matching). Where both kinds of control runs exist; standard errors are in
+    ``data/over_confidence.nc``.
+``scorecard.<estimate>.<trend_skill|trend_correlation|spatiotemporal_skill|spatiotemporal_correlation>``
+    Skill of the forced response estimated from single members of the test models. Estimates are the fingerprints
+    (``gamma-5``) and the baselines ``RAW``, ``RegGMST``, ``10-year_low-pass``, ``4th-order_polynomial`` and
+    ``training-ensemble_mean``; by member and as maps in ``data/scorecard.nc``.
 
 Numbers do not depend on when, where or in how many attempts a run was made.
 

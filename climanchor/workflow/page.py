@@ -113,6 +113,8 @@ def _embedded(path: Path) -> str:
 
 
 def _is_number(value: Cell) -> bool:
+    if isinstance(value, str):
+        return value.startswith("< ")  # a bound stands among numbers
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 

@@ -16,6 +16,8 @@ from climanchor.workflow.metrics import gamma_key
 from climanchor.workflow.session import Session
 
 SCORES = {"r2": "r2_mean", "r2_area": "r2_area_mean", "r": "r_mean", "r_abs": "r_abs_mean"}
+SKILLS = ("trend_skill", "trend_correlation", "spatiotemporal_skill", "spatiotemporal_correlation")
+NULLS = ("calm", "matching")
 
 
 class Reader:
@@ -62,6 +64,23 @@ class Reader:
         names = {gamma: f"detection:{gamma_key(gamma)}" for gamma in self.recipe.gammas}
         return {g: self.dataset(n, "detection.nc") for g, n in names.items() if n in self.plan.steps}
 
+    def missing(self, step: str) -> str:
+        """Why a step of the plan made nothing; empty where it did, or was not planned."""
+        product = self.session.products[self.plan.steps[step].key] if step in self.plan.steps else None
+        return salvage.reason(product) if product is not None and salvage.is_set_aside(product) else ""
+
+    def _if_made(self, step: str) -> xr.Dataset | None:
+        made = step in self.plan.steps and not self.missing(step)
+        return self.dataset(step, f"{step}.nc") if made else None
+
+    def scorecard(self) -> xr.Dataset | None:
+        """Skill of fingerprints and baselines on test models, where it could be measured."""
+        return self._if_made("scorecard")
+
+    def over_confidence(self) -> xr.Dataset | None:
+        """Size of the test against nulls from calm and from matching models, where it could be measured."""
+        return self._if_made("over_confidence")
+
 
 def climate_metrics(reader: Reader) -> dict[str, Any]:
     """The nested content of ``metrics.json``."""
@@ -75,7 +94,18 @@ def climate_metrics(reader: Reader) -> dict[str, Any]:
         str(m): float(magnitude["corrected"].sel(model=m)) for m in magnitude["model"].values
     }
     metrics["data"] = _data_metrics(reader)
+    card = reader.scorecard()
+    if card is not None:
+        metrics["scorecard"] = {
+            str(name).replace(" ", "_"): {skill: float(card[skill].sel(estimate=name)) for skill in SKILLS}
+            for name in card["estimate"].values
+        }
     detections = {gamma_key(g): detection_summary(result) for g, result in reader.detections().items()}
+    sizes = reader.over_confidence()
+    for key in [] if sizes is None else detections:
+        assert sizes is not None
+        at = sizes["size"].sel(fingerprint=key)
+        detections[key] |= {f"size_{null}": float(at.sel(null=null)) for null in NULLS}
     return metrics | ({"detection": detections} if detections else {})
 
 
