@@ -36,13 +36,14 @@ def skill_section(reader: Reader) -> PageSection | None:
 def _words(reader: Reader, card: xr.Dataset) -> list[str]:
     best = {skill: str(card["estimate"].values[np.argmax(card[skill].values)]) for skill in SKILLS}
     highest = [
-        f"{skill.replace('_', ' ')} {_shown(name)} ({number(float(card[skill].max()))})" for skill, name in best.items()
+        f"{skill.replace('_', ' ')}: {_shown(name)} ({number(float(card[skill].max()))})"
+        for skill, name in best.items()
     ]
     words = [
         "Each estimate is made from one member of a test model alone and held against the forced response of that "
         "model, in the manner of ForceSMIP. Simple baselines stand beside the fingerprints, and the numbers are "
         "reported as they come out, also where a baseline wins.",
-        f"The highest: {', '.join(highest)}.",
+        f"Highest {'; '.join(highest)}.",
     ]
     if not reader.recipe.prepare.leave_one_out:
         words.append(
