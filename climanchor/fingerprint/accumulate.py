@@ -17,7 +17,7 @@ from dask.delayed import delayed
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from climanchor.fingerprint.cells import Cells, model_datasets
+from climanchor.fingerprint.cells import Cells, model_datasets, no_sample
 from climanchor.kernels import Moments
 
 Array = NDArray[np.float64]
@@ -54,10 +54,7 @@ def model_moments(
     result = {}
     for name, (moments, forced, valid) in computed.items():
         if moments is None:
-            raise ValueError(
-                f"model {name} has no usable sample: in no year do both the field and DIV exist. "
-                "Is the series shorter than the running-mean window?"
-            )
+            raise no_sample([name])
         rows = cells.flatten(forced)[valid if forced.ndim == 4 else valid.any(axis=0)]
         result[name] = ModelMoments(moments.weighing(weight_per_model), np.asarray(rows, dtype=np.float64))
     return result

@@ -118,6 +118,14 @@ def model_datasets(data: xr.DataTree | Mapping[str, xr.Dataset], models: Sequenc
     return {name: available[name] for name in names}
 
 
+def no_sample(models: Sequence[str]) -> ValueError:
+    """The error for models without a single year that has both a field and a DIV."""
+    return ValueError(
+        f"model {', '.join(models)} has no usable sample: in no year do both the field and DIV exist. "
+        "Is the series shorter than the running-mean window?"
+    )
+
+
 def common_cells(datasets: Mapping[str, xr.Dataset]) -> Cells:
     """The one grid that all models share."""
     names = list(datasets)

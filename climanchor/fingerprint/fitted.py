@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from climanchor.fingerprint.accumulate import block_valid, model_blocks, tree_sum
-from climanchor.fingerprint.cells import Cells, model_datasets
+from climanchor.fingerprint.cells import Cells, model_datasets, no_sample
 from climanchor.fingerprint.evidence import Evidence
 from climanchor.kernels import Factors, Moments, Scaling, residual_moments, score_residuals
 
@@ -134,7 +134,7 @@ class Fingerprint:
             (sums,) = compute(graphs)
         empty = [name for name, m in sums.items() if m is None]
         if empty:
-            raise ValueError(f"model {', '.join(empty)} has no sample with a field and a DIV: nothing to score")
+            raise no_sample(empty)
         equal = {name: m.weighing(1.0) for name, m in sums.items()}
         pooled = self._score_maps(sum(equal.values()), "")
         by_model = xr.concat([self._score_maps(m, "_by_model") for m in equal.values()], "model")

@@ -15,7 +15,7 @@ import xarray as xr
 from dask.base import compute
 from numpy.typing import NDArray
 
-from climanchor.fingerprint.cells import Cells, model_datasets
+from climanchor.fingerprint.cells import Cells, model_datasets, no_sample
 from climanchor.kernels import Moments, Scaling
 
 Array = NDArray[np.float64]
@@ -107,10 +107,7 @@ def valid_samples(field_exists: NDArray[np.bool_], div: Array, model: str) -> ND
     """Where (member, year) is a sample: the field is there and DIV is defined."""
     valid = field_exists & np.isfinite(div)
     if not valid.any():
-        raise ValueError(
-            f"model {model} has no usable sample: in no year do both the field and DIV exist. "
-            "Is the series shorter than the running-mean window?"
-        )
+        raise no_sample([model])
     return valid
 
 
