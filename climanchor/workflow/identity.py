@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Iterable
 from pathlib import Path
 
 import netCDF4
+
+from climanchor.archive.integrity import check_file
 
 PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -32,33 +33,33 @@ def code_version(*parts: str) -> str:
 
 
 def file_identity(path: Path) -> dict[str, str | int]:
-    """The identity of an input file: its path, its size and its CMIP tracking id, or else when it was changed.
+    """The identity of an input file: its path, its size and when it was changed.
 
-    A file that is not there, or cannot be read, has an identity too, so that its return is noticed.
+    Not its CMIP tracking id, which an edited file keeps. A file that is not there, or cannot be read, has an
+    identity too, so that its return is noticed.
     """
     try:
         status = path.stat()
     except OSError as error:
         return {"path": str(path), "missing": error.strerror or "unreadable"}
-    identity: dict[str, str | int] = {"path": str(path), "bytes": status.st_size}
-    tracking = tracking_id(path)
-    if tracking:
-        identity["tracking_id"] = tracking
-    else:
-        identity["changed"] = status.st_mtime_ns
-    return identity
-
-
-def identities(paths: Iterable[Path]) -> list[dict[str, str | int]]:
-    """The identities of several files, in order of their paths."""
-    return [file_identity(Path(path)) for path in sorted(map(str, paths))]
+    return {"path": str(path), "bytes": status.st_size, "changed": status.st_mtime_ns}
 
 
 def tracking_id(path: Path) -> str | None:
     """The ``tracking_id`` that ESGF gives every file, or None."""
     try:
+        check_file(path)
         with netCDF4.Dataset(path) as dataset:
             value = getattr(dataset, "tracking_id", None)
     except (OSError, RuntimeError):  # not netCDF, truncated, unreadable: the archive says why
         return None
     return str(value) if value else None
+
+
+def checksum(path: Path) -> str | None:
+    """The SHA-256 of a file, or None where it cannot be read."""
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError:
+        return None

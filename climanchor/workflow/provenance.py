@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from climanchor._version import __version__
-from climanchor.workflow.identity import tracking_id
+from climanchor.workflow.identity import checksum, tracking_id
 from climanchor.workflow.session import Session
 from climanchor.workflow.store import write_atomically
 
@@ -41,11 +41,12 @@ def environment() -> dict[str, Any]:
 
 
 def describe_files(paths: Iterable[Path]) -> list[dict[str, Any]]:
-    """Every input file with its size and its tracking id, where it has one."""
+    """Every input file with its size and its tracking id, or its checksum where it has none."""
     rows = []
     for path in sorted(set(paths)):
         row: dict[str, Any] = {"path": str(path), "bytes": path.stat().st_size if path.exists() else None}
         row["tracking_id"] = tracking_id(path)
+        row["sha256"] = None if row["tracking_id"] else checksum(path)
         rows.append(row)
     return rows
 

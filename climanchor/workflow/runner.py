@@ -137,12 +137,12 @@ def _origin(environment: dict[str, Any], files: list[dict[str, Any]], steps: lis
     machine = [[key, str(environment[key])] for key in ("command", "folder", "machine", "system", "cores", "batch_job")
                if environment[key] is not None]  # fmt: skip
     done = [[step[key] for key in ("step", "product", "seconds", "made")] for step in steps]
-    read = [[file[key] for key in ("path", "bytes", "tracking_id")] for file in files]
+    read = [[file["path"], file["bytes"], file["tracking_id"] or file["sha256"]] for file in files]
     tables = [
         Table(["", ""], machine, "Machine and command"),
         Table(["package", "version"], [[k, v] for k, v in versions.items()], "Versions", folded=True),
         Table(["step", "product", "seconds", "made"], done, "Steps", folded=True),
-        Table(["file", "bytes", "tracking id"], read, "Input files", folded=True),
+        Table(["file", "bytes", "tracking id or SHA-256"], read, "Input files", folded=True),
     ]
     return PageSection("provenance", "Provenance", tables=[table for table in tables if table.rows])
 
