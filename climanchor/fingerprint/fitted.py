@@ -126,8 +126,9 @@ class Fingerprint:
         datasets = model_datasets(data, models)
         for name, ds in datasets.items():
             self.cells.check(ds, f"model {name}")
+        fitted = delayed(self._lean, traverse=False)  # one node of the graph, not a copy in every task
         graphs = {
-            name: tree_sum([delayed(_block_residuals)(self._lean, *block) for block in model_blocks(ds)])
+            name: tree_sum([delayed(_block_residuals)(fitted, *block) for block in model_blocks(ds)])
             for name, ds in datasets.items()
         }
         with threadpool_limits(1, user_api="blas"):
